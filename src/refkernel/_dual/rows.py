@@ -1,0 +1,114 @@
+"""Where the solver finds K: held whole, as explicit features, or as rows computed on demand and cached.
+
+Each offers ``n``, ``diag``, ``whole()`` (K, for small n), ``block(W)`` (K restricted to W), ``times(W, v)`` = K[:, W] v, and
+``add(G, W, v)``, which adds the same to G and may remember the rows for the next time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+BLOCK_ENTRIES = 1 << 17
+"""Kernel values computed at a time: 1 MB, so that they are summed while still in the processor's cache."""
+
+
+def kernel_times(kernel, X, Z, v) -> np.ndarray:
+    """k(X, Z) v, in blocks of rows of X, whatever their number."""
+    out = np.empty(X.shape[0])
+    step = max(1, BLOCK_ENTRIES // max(1, Z.shape[0]))
+    for i in range(0, X.shape[0], step):
+        out[i : i + step] = kernel(X[i : i + step], Z) @ v
+    return out
+
+
+class Dense:
+    """K itself (n × n)."""
+
+    def __init__(self, K):
+        self.K = K
+        self.n = K.shape[0]
+        self.diag = np.ascontiguousarray(np.diagonal(K))
+
+    def whole(self):
+        return np.ascontiguousarray(self.K)
+
+    def block(self, W):
+        return self.K[np.ix_(W, W)]
+
+    def times(self, W, v):
+        return v @ self.K[W]
+
+    def add(self, G, W, v):
+        G += self.times(W, v)
+
+
+class Features:
+    """K = Phi Phi' from explicit features Phi (n × r): never formed beyond a block."""
+
+    def __init__(self, Phi):
+        self.Phi = Phi
+        self.n = Phi.shape[0]
+        self.diag = np.einsum("ij,ij->i", Phi, Phi)
+
+    def whole(self):
+        return self.Phi @ self.Phi.T
+
+    def block(self, W):
+        return self.Phi[W] @ self.Phi[W].T
+
+    def times(self, W, v):
+        return self.Phi @ (v @ self.Phi[W])
+
+    def add(self, G, W, v):
+        G += self.times(W, v)
+
+
+class Cached:
+    """Rows of K computed on demand by ``kernel(X_rows, X)``; the most recently used stay, within ``cache_size`` MB."""
+
+    def __init__(self, kernel, X, cache_size):
+        self.kernel = kernel
+        self.X = X
+        self.n = X.shape[0]
+        self.diag = kernel.diag(X)
+        self.capacity = max(1, min(self.n, int(cache_size * 1e6 / (8 * self.n))))
+        self._rows = np.empty((self.capacity, self.n))
+        self._slot_of = np.full(self.n, -1)
+        self._row_in = np.full(self.capacity, -1)
+        self._last_use = np.zeros(self.capacity, dtype=np.intp)
+        self._clock = 0
+
+    def whole(self):
+        return self.kernel(self.X)
+
+    def block(self, W):
+        return self.kernel(self.X[W])
+
+    def times(self, W, v):
+        return kernel_times(self.kernel, self.X, self.X[W], v)
+
+    def add(self, G, W, v):
+        for i in range(0, W.size, self.capacity):
+            G += v[i : i + self.capacity] @ self._rows[self._slots(W[i : i + self.capacity])]
+
+    def _slots(self, W):
+        """The slots that hold the rows W (at most ``capacity``), after computing those that are missing."""
+        self._clock += 1
+        held = self._slot_of[W] >= 0
+        self._last_use[self._slot_of[W[held]]] = self._clock
+        if not held.all():
+            self._compute(W[~held])
+        return self._slot_of[W]
+
+    def _compute(self, missing):
+        """Put the rows ``missing`` where the rows unused for longest were."""
+        slots = np.argsort(self._last_use, kind="stable")[: missing.size]
+        evicted = self._row_in[slots]
+        self._slot_of[evicted[evicted >= 0]] = -1
+        X_missing = self.X[missing]
+        step = max(1, BLOCK_ENTRIES // missing.size)
+        for i in range(0, self.n, step):
+            self._rows[slots, i : i + step] = self.kernel(X_missing, self.X[i : i + step])
+        self._slot_of[missing] = slots
+        self._row_in[slots] = missing
+        self._last_use[slots] = self._clock

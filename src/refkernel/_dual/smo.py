@@ -1,0 +1,294 @@
+"""The jitted parts: pair moves, the computed starts, the certificate. Arrays in, numbers out; each says what it mutates."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+DEPENDENT = 1e-11
+"""A sample whose part outside the span of the others is below this share of the kernel's size is taken as dependent."""
+
+LOOSER = (1e3, 3e1, 1.0)
+"""Pair moves stop this many times earlier than needed, for a Newton step to finish if it can."""
+
+MOST_FREE = 256
+"""Newton steps are for this many free weights: beyond, factorising costs more than the pair moves it saves."""
+
+SCALE_FLOOR = 1e-6
+"""The spread that a tolerance refers to is taken as at least this share of the kernel's size, so that a set whose
+weighted samples coincide still has a tolerance that double precision can meet."""
+
+
+@njit(cache=True, nogil=True)
+def smo(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter):
+    """Move pairs of weights until no pair violates optimality by eps. Mutates b and G.
+
+    i is the weight with the smallest gradient that may grow; j, among those that may shrink, promises the largest
+    decrease of the objective (second order). Ties go to the later index, as in LIBSVM.
+    Returns the moves made, the last violation, and the smallest curvature met.
+    """
+    n = b.size
+    curvature_met = np.inf
+    moves = 0
+    i = -1
+    g_i = np.inf
+    for t in range(n):
+        if b[t] < upper[t] and G[t] <= g_i:
+            g_i = G[t]
+            i = t
+    while True:
+        j = -1
+        g_max = -np.inf
+        best = 0.0
+        for t in range(n):
+            if b[t] > lower[t]:
+                g_max = max(g_max, G[t])
+                d = G[t] - g_i
+                if d > 0.0:
+                    gain = d * d / max(diag[i] + diag[t] - 2.0 * K[i, t], curvature_floor)
+                    if gain >= best:
+                        best = gain
+                        j = t
+        violation = g_max - g_i
+        if j < 0 or violation < eps or moves >= max_iter:
+            return moves, max(violation, 0.0), curvature_met
+        moves += 1
+
+        curvature = diag[i] + diag[j] - 2.0 * K[i, j]
+        curvature_met = min(curvature_met, curvature)
+        step = (G[j] - g_i) / max(curvature, curvature_floor)
+        room_i = upper[i] - b[i]
+        room_j = b[j] - lower[j]
+        if step >= min(room_i, room_j):  # the bound is met exactly, so that "free" is an exact notion
+            step = min(room_i, room_j)
+        b[i] = upper[i] if step == room_i else b[i] + step
+        b[j] = lower[j] if step == room_j else b[j] - step
+
+        old_i = i
+        i = -1
+        g_i = np.inf
+        for t in range(n):
+            G[t] += step * (K[old_i, t] - K[j, t])
+            if b[t] < upper[t] and G[t] <= g_i:
+                g_i = G[t]
+                i = t
+
+
+@njit(cache=True, nogil=True)
+def largest_violation(b, G, lower, upper):
+    """The largest gradient that may shrink less the smallest that may grow; 0 where no pair can move."""
+    g_up = np.inf
+    g_down = -np.inf
+    for t in range(b.size):
+        if b[t] < upper[t]:
+            g_up = min(g_up, G[t])
+        if b[t] > lower[t]:
+            g_down = max(g_down, G[t])
+    return max(g_down - g_up, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def newton_step(K, G):
+    """The step on free weights, of sum 0, after which their gradients are equal.
+
+    Solves (K + t 11') x = G and = 1 by a Cholesky factorisation that skips dependent samples (they stay put); the
+    common part t 11' is invisible to steps of sum 0 and makes centred kernels regular.
+    """
+    f = G.size
+    t = 0.0
+    for c in range(f):
+        t = max(t, abs(K[c, c]))
+    L = np.zeros((f, f))
+    kept = np.empty(f, np.intp)
+    r = 0
+    for c in range(f):
+        pivot = K[c, c] + t
+        for k in range(r):
+            x = K[c, kept[k]] + t
+            for q in range(k):
+                x -= L[r, q] * L[k, q]
+            L[r, k] = x / L[k, k]
+            pivot -= L[r, k] * L[r, k]
+        if pivot > DEPENDENT * t:
+            L[r, r] = np.sqrt(pivot)
+            kept[r] = c
+            r += 1
+    ones = np.empty(r)
+    grad = np.empty(r)
+    for k in range(r):
+        x, g = 1.0, G[kept[k]]
+        for q in range(k):
+            x -= L[k, q] * ones[q]
+            g -= L[k, q] * grad[q]
+        ones[k], grad[k] = x / L[k, k], g / L[k, k]
+    for k in range(r - 1, -1, -1):
+        for q in range(k + 1, r):
+            ones[k] -= L[q, k] * ones[q]
+            grad[k] -= L[q, k] * grad[q]
+        ones[k] /= L[k, k]
+        grad[k] /= L[k, k]
+    rho = grad.sum() / ones.sum() if r > 0 else 0.0
+    step = np.zeros(f)
+    for k in range(r):
+        step[kept[k]] = rho * ones[k] - grad[k]
+    return step
+
+
+@njit(cache=True, nogil=True)
+def bounded_step(step, b, lower, upper):
+    """The largest part (at most all) of a step that stays within the bounds, as new weights that meet a bound exactly."""
+    part = 1.0
+    for t in range(b.size):
+        if step[t] > 0.0:
+            part = min(part, (upper[t] - b[t]) / step[t])
+        elif step[t] < 0.0:
+            part = min(part, (lower[t] - b[t]) / step[t])
+    moved = np.empty(b.size)
+    for t in range(b.size):
+        moved[t] = min(max(b[t] + part * step[t], lower[t]), upper[t])
+        if part < 1.0 and step[t] > 0.0 and (upper[t] - b[t]) / step[t] == part:
+            moved[t] = upper[t]
+        elif part < 1.0 and step[t] < 0.0 and (lower[t] - b[t]) / step[t] == part:
+            moved[t] = lower[t]
+    return moved
+
+
+@njit(cache=True, nogil=True)
+def polish(K, b, G, lower, upper, most):
+    """A Newton step on the free weights (at most ``most`` of them), kept only if it helps. Mutates b and G."""
+    n = b.size
+    F = np.empty(n, np.intp)
+    f = 0
+    for t in range(n):
+        if lower[t] < b[t] < upper[t]:
+            F[f] = t
+            f += 1
+    if f < 2 or f > most:
+        return
+    F = F[:f]
+    K_FF = np.empty((f, f))
+    for c in range(f):
+        for k in range(f):
+            K_FF[c, k] = K[F[c], F[k]]
+    moved = bounded_step(newton_step(K_FF, G[F]), b[F], lower[F], upper[F])
+    G_new = G.copy()
+    b_new = b.copy()
+    for c in range(f):
+        b_new[F[c]] = moved[c]
+        change = moved[c] - b[F[c]]
+        for t in range(n):
+            G_new[t] += change * K[F[c], t]
+    if largest_violation(b_new, G_new, lower, upper) < largest_violation(b, G, lower, upper):
+        b[:] = b_new
+        G[:] = G_new
+
+
+@njit(cache=True, nogil=True)
+def optimise(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter):
+    """Pair moves until the right weights are free, then Newton steps on those. Mutates b and G.
+
+    Pair moves find the active set soon and the last digits late; a Newton step on the free weights gives these at once.
+    Returns the moves made and the smallest curvature met.
+    """
+    moves = 0
+    curvature_met = np.inf
+    if largest_violation(b, G, lower, upper) < eps:
+        return moves, curvature_met
+    for looser in LOOSER:
+        made, violation, met = smo(K, diag, b, G, lower, upper, looser * eps, curvature_floor, max_iter - moves)
+        moves += made
+        curvature_met = min(curvature_met, met)
+        if moves >= max_iter:
+            break
+        if violation > 0.0:
+            polish(K, b, G, lower, upper, MOST_FREE)
+            violation = largest_violation(b, G, lower, upper)
+        if violation < eps:
+            break
+    return moves, curvature_met
+
+
+@njit(cache=True, nogil=True)
+def fill(order, lower, upper, total):
+    """The feasible point that raises weights to their upper bound in the given order until they sum to total."""
+    b = lower.copy()
+    left = total - lower.sum()
+    for t in order:
+        step = min(upper[t] - lower[t], left)
+        b[t] = upper[t] if step == upper[t] - lower[t] else b[t] + step
+        left -= step
+        if left <= 0.0:
+            break
+    return b
+
+
+@njit(cache=True, nogil=True)
+def multiplier(b, G, lower, upper):
+    """rho: the mean gradient of the free weights; without any, the middle of what optimality allows."""
+    free = 0
+    mean = 0.0
+    lowest = -np.inf
+    highest = np.inf
+    for t in range(b.size):
+        if lower[t] < b[t] < upper[t]:
+            free += 1
+            mean += (G[t] - mean) / free
+        elif b[t] > lower[t]:
+            lowest = max(lowest, G[t])
+        elif b[t] < upper[t]:
+            highest = min(highest, G[t])
+    if free > 0:
+        return mean
+    if lowest == -np.inf:
+        return highest
+    if highest == np.inf:
+        return lowest
+    return 0.5 * (lowest + highest)
+
+
+@njit(cache=True, nogil=True)
+def gap_at(rho, b, G, lower, upper):
+    """What the objective can still lose: Σ (b - lower)(G - rho)₊ + (upper - b)(rho - G)₊, for any rho."""
+    gap = 0.0
+    for t in range(b.size):
+        if G[t] > rho:
+            gap += (b[t] - lower[t]) * (G[t] - rho)
+        else:
+            gap += (upper[t] - b[t]) * (rho - G[t])
+    return gap
+
+
+@njit(cache=True, nogil=True)
+def duality_gap(rho, b, G, lower, upper):
+    """The smaller of two valid bounds: at rho, and at the smallest gradient that may grow (at most violation · mass)."""
+    g_up = np.inf
+    for t in range(b.size):
+        if b[t] < upper[t]:
+            g_up = min(g_up, G[t])
+    if g_up == np.inf:
+        return 0.0
+    return min(gap_at(rho, b, G, lower, upper), gap_at(g_up, b, G, lower, upper))
+
+
+@njit(cache=True, nogil=True)
+def spread_and_mass(b, G, p, diag, lower):
+    """The problem's own scale and the weight that can move: (b'Kb, scale, Σ (b - lower)).
+
+    scale = ½ |Σb · Σ b_i K_ii - b'Kb|: half the weighted spread of the samples in the kernel's space, which neither a
+    multiple of the kernel nor a common part of all samples can hide.
+    """
+    quadratic = 0.0
+    weighted_diag = 0.0
+    total = 0.0
+    size = 0.0
+    weights = 0.0
+    mass = 0.0
+    for t in range(b.size):
+        quadratic += b[t] * (G[t] - p[t])
+        weighted_diag += b[t] * diag[t]
+        total += b[t]
+        size += abs(b[t] * diag[t])
+        weights += abs(b[t])
+        mass += b[t] - lower[t]
+    scale = max(0.5 * abs(total * weighted_diag - quadratic), SCALE_FLOOR * 0.5 * weights * size)
+    return quadratic, scale, mass

@@ -1,0 +1,144 @@
+"""Solve the dual problem to a certificate: whole where K is small, by working sets where it is not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .problem import DualProblem, Solution
+from .smo import MOST_FREE, bounded_step, duality_gap, fill, largest_violation, multiplier, newton_step, optimise, smo, spread_and_mass
+
+STOPPING_RULES = ("relative", "libsvm")
+
+WHOLE = 1024
+"""Up to this n the whole K (8 MB) is computed and all samples are optimised together."""
+
+WORKING_SET = 256
+"""Beyond that, samples that are optimised together."""
+
+START_SAMPLE = 256
+"""Samples whose mean stands for the mean of all when a start is computed without the whole kernel."""
+
+CURVATURE_FLOOR = 1e-12
+"""Pairs of equal samples have no curvature; this much (times the kernel's size) bounds their step, as in LIBSVM."""
+
+ROUNDING = 4.0 * np.finfo(float).eps
+"""Gradients are not known better than this, times the kernel's size and the sum of weights."""
+
+
+def solve(problem: DualProblem, rows, *, tol=1e-6, stopping="relative", start=None, max_iter=-1) -> Solution:
+    """The optimum of ``problem`` for the kernel behind ``rows``.
+
+    Parameters
+    ----------
+    tol : float
+        With ``stopping="relative"``: the duality gap at the end, as a share of the problem's own scale.
+        With ``stopping="libsvm"``: the largest violation at the end, absolute, as LIBSVM measures it.
+    stopping : {"relative", "libsvm"}
+        ``"libsvm"`` also starts as LIBSVM does, from the first samples at their upper bound.
+    start : ndarray of shape (n,), optional
+        Any feasible weights to start from.
+    max_iter : int
+        Limit on pair moves; -1 is LIBSVM's own, max(10 million, 100 n).
+    """
+    limit = max(10_000_000, 100 * rows.n) if max_iter < 0 else max_iter
+    K = rows.whole() if rows.n <= WHOLE else None
+    size = float(np.abs(rows.diag).max())
+    floor = CURVATURE_FLOOR * (1.0 if stopping == "libsvm" else size or 1.0)
+    b = _start(problem, rows, K, stopping) if start is None else _feasible(problem, start)
+    G = _gradient(problem, rows, K, b)
+    if not np.isfinite(G).all():
+        raise ValueError("The kernel overflows or is NaN on the training samples. Scale the data first, for example with TargetScaler.")
+    moves, curvature = 0, np.inf
+    while True:
+        eps = tol if stopping == "libsvm" else _tolerance(problem, rows.diag, b, G, tol)
+        if K is None:
+            made, met = _improve(problem, rows, b, G, eps, floor, limit - moves)
+        elif stopping == "libsvm":
+            made, _, met = smo(K, rows.diag, b, G, problem.lower, problem.upper, eps, floor, limit - moves)
+        else:
+            made, met = optimise(K, rows.diag, b, G, problem.lower, problem.upper, eps, floor, limit - moves)
+        moves, curvature = moves + made, min(curvature, met)
+        if made == 0 or moves >= limit:
+            break
+    if K is None and stopping == "relative":
+        b, G = _polished(problem, rows, b, G)
+    return _certified(problem, rows.diag, b, G, moves, made == 0, curvature)
+
+
+def _tolerance(problem, diag, b, G, tol):
+    """The violation that keeps the gap within ``tol`` of the scale, as far as rounding lets it be seen."""
+    _, scale, mass = spread_and_mass(b, G, problem.p, diag, problem.lower)
+    return max(tol * scale / mass if mass > 0 else 0.0, ROUNDING * np.abs(diag).max() * np.abs(b).sum())
+
+
+def _certified(problem, diag, b, G, moves, converged, curvature):
+    quadratic, scale, _ = spread_and_mass(b, G, problem.p, diag, problem.lower)
+    rho = multiplier(b, G, problem.lower, problem.upper)
+    gap = duality_gap(rho, b, G, problem.lower, problem.upper)
+    size = float(np.abs(diag).max())
+    return Solution(b, G, rho, gap / scale if scale > 0 else 0.0, quadratic, scale, size, moves, converged, curvature)
+
+
+def _improve(problem, rows, b, G, eps, floor, max_iter):
+    """One working set: the worst violators, moved among themselves. Mutates b and G; returns moves and curvature."""
+    W = _working_set(b, G, problem.lower, problem.upper)
+    if W.size == 0:
+        return 0, np.inf
+    b_W, G_W = b[W], G[W]
+    worst = G_W[b_W > problem.lower[W]].max() - G_W[b_W < problem.upper[W]].min()
+    made, _, met = smo(rows.block(W), rows.diag[W], b_W, G_W, problem.lower[W], problem.upper[W], max(eps, 0.1 * worst), floor, max_iter)
+    changed = b_W != b[W]
+    rows.add(G, W[changed], b_W[changed] - b[W][changed])
+    b[W] = b_W
+    return made, met
+
+
+def _polished(problem, rows, b, G):
+    """b and G after a Newton step on the free weights, where these are few and it helps."""
+    F = np.flatnonzero((b > problem.lower) & (b < problem.upper))
+    if not 2 <= F.size <= MOST_FREE:
+        return b, G
+    moved, G_moved = b.copy(), G.copy()
+    moved[F] = bounded_step(newton_step(rows.block(F), G[F]), b[F], problem.lower[F], problem.upper[F])
+    rows.add(G_moved, F, moved[F] - b[F])
+    before, after = (largest_violation(*point, problem.lower, problem.upper) for point in ((b, G), (moved, G_moved)))
+    return (moved, G_moved) if after < before else (b, G)
+
+
+def _working_set(b, G, lower, upper):
+    """Half a working set of the smallest gradients that may grow, half of the largest that may shrink."""
+    up, down = np.flatnonzero(b < upper), np.flatnonzero(b > lower)
+    if up.size == 0 or down.size == 0:
+        return np.empty(0, dtype=np.intp)
+    up, down = up[G[up] < G[down].max()], down[G[down] > G[up].min()]
+    half = WORKING_SET // 2
+    if up.size > half:
+        up = up[np.argpartition(G[up], half)[:half]]
+    if down.size > half:
+        down = down[np.argpartition(-G[down], half)[:half]]
+    return np.union1d(up, down)
+
+
+def _start(problem, rows, K, stopping):
+    """A computed feasible point: weights at the bound for the samples that are worst described by all samples alike."""
+    if stopping == "libsvm":
+        return fill(np.arange(rows.n), problem.lower, problem.upper, problem.total)
+    sample = np.arange(rows.n) if K is not None else np.unique(np.linspace(0, rows.n - 1, START_SAMPLE).astype(np.intp))
+    alike = problem.upper[sample] * (problem.total / problem.upper[sample].sum())
+    G = (K @ alike if K is not None else rows.times(sample, alike)) + problem.p
+    return fill(np.argsort(G, kind="stable"), problem.lower, problem.upper, problem.total)
+
+
+def _gradient(problem, rows, K, b):
+    if K is not None:
+        return K @ b + problem.p
+    support = np.flatnonzero(b)
+    return rows.times(support, b[support]) + problem.p
+
+
+def _feasible(problem, start):
+    b = np.array(start, dtype=np.float64)
+    slack = 1e-9 * max(np.abs(b).sum(), abs(problem.total))
+    if b.shape != problem.p.shape or (b < problem.lower).any() or (b > problem.upper).any() or abs(b.sum() - problem.total) > slack:
+        raise ValueError(f"The start is not feasible: weights must lie within their bounds and sum to {problem.total:.6g}.")
+    return b

@@ -1,0 +1,22 @@
+"""Nested parameters that cannot leak from one estimator into another."""
+
+from __future__ import annotations
+
+from sklearn.base import BaseEstimator, clone
+
+from .kernels import as_kernel
+from .references import as_strategy
+
+BY_NAME = {"kernel": as_kernel, "references": as_strategy}
+"""Parameters that users may give by name; ``kernel__scale`` then means the scale of what the name stands for."""
+
+
+class NestedParams(BaseEstimator):
+    """``set_params`` that copies a nested object before it changes it: defaults are shared by all instances."""
+
+    def set_params(self, **params):
+        nested = {name: value for name, value in params.items() if "__" in name}
+        super().set_params(**{name: value for name, value in params.items() if name not in nested})
+        for name in {name.partition("__")[0] for name in nested} & set(BY_NAME) & set(self.get_params(deep=False)):
+            setattr(self, name, clone(BY_NAME[name](getattr(self, name)), safe=False))
+        return super().set_params(**nested)

@@ -1,0 +1,37 @@
+"""Checks that every part shares: labels (-1 marks a known outlier, everything else is a target) and numbers."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+OUTLIER = -1
+
+
+def target_mask(X, y) -> np.ndarray:
+    """True for the rows that are targets."""
+    if y is None:
+        return np.ones(X.shape[0], dtype=bool)
+    y = column_or_1d(y)
+    check_consistent_length(X, y)
+    is_target = np.asarray(y != OUTLIER, dtype=bool)
+    if not is_target.any():
+        raise ValueError("All labels are -1 (known outliers): at least one target is needed. Targets are labelled +1.")
+    unusual = [label for label in np.unique(y[is_target]).tolist() if label != 1]
+    if unusual:
+        warnings.warn(f"Labels {unusual[:5]} in y are taken as targets: only -1 marks an outlier, +1 a target.", UserWarning, stacklevel=3)
+    return is_target
+
+
+def is_number(value: Any) -> bool:
+    """A finite real number, and no bool."""
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
+
+
+def check_positive(name: str, value: Any) -> None:
+    if not (is_number(value) and value > 0):
+        raise ValueError(f"{name}={value!r} must be a positive number.")

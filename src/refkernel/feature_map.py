@@ -1,0 +1,221 @@
+"""The generalized reference map and kernel: every sample by its whitened, centred kernel values against references.
+
+Symbols (DESIGN: rows are samples): ``R`` (m × d) references, ``K_RR = k(R, R)``, ``mu`` its column means, ``J = I - 11'/m``:
+
+    J K_RR J = U diag(lam) U',   lam >= floor kept
+    Phi(X) = (k(X, R) - 1 mu') J U lam^(-1/2)         (n × r)
+    K(X, Z) = Phi(X) Phi(Z)'
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._params import NestedParams
+from ._validation import target_mask
+from .kernels import RBF, SYMMETRY_TOLERANCE, as_kernel, squared_norms
+from .references import TrainingRows, as_strategy
+
+BLOCK_ENTRIES = 1 << 17
+"""Kernel values that ``transform`` holds at a time: 1 MB."""
+
+
+class _ReferenceFit(NestedParams):
+    """What the map and the kernel share: parameters, fit, and the kernel's interface."""
+
+    def __init__(self, kernel=RBF(), references="training", center=True, eigenvalue_floor=1e-6, random_state=None):  # noqa: B008 (copied before it changes: NestedParams)
+        self.kernel = kernel
+        self.references = references
+        self.center = center
+        self.eigenvalue_floor = eigenvalue_floor
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        """Draw the references, resolve the kernel's width and factorise the references' kernel matrix.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training samples.
+        y : array-like of shape (n_samples,), optional
+            -1 marks known outliers, which feed the references that ask for them; all other rows are targets.
+
+        Returns
+        -------
+        self
+        """
+        kernel = as_kernel(self.kernel)
+        X = _validated(self, kernel, X, reset=True)
+        is_target = target_mask(X, y)
+        rows = TrainingRows(X, np.flatnonzero(is_target), np.flatnonzero(~is_target))
+        drawn = as_strategy(self.references).draw(rows, check_random_state(self.random_state))
+        self.kernel_ = kernel.fit(drawn.vectors if kernel.fit_on == "references" else X[rows.targets])
+        self.references_, self.reference_indices_ = drawn.vectors, drawn.indices
+        factor = factorise(self.kernel_(drawn.vectors), self.center, self.eigenvalue_floor)
+        self.eigenvalues_ = factor.eigenvalues
+        self.rank_ = factor.eigenvalues.size
+        self._factor = factor
+        return self
+
+    @property
+    def accepts_sparse(self):
+        """Whether the base kernel takes sparse samples."""
+        return as_kernel(self.kernel).accepts_sparse
+
+    def __call__(self, X, Z=None):
+        """K(X, Z) = Phi(X) Phi(Z)'."""
+        Phi_X = self.features(X)
+        return Phi_X @ (Phi_X if Z is None else self.features(Z)).T
+
+    def diag(self, X):
+        """K(x, x) for every row of X."""
+        return squared_norms(self.features(X))
+
+    def features(self, X):
+        """Phi(X), in blocks of rows so that no more than block × m kernel values exist at a time."""
+        check_is_fitted(self)
+        X = _validated(self, self.kernel_, X, reset=False)
+        Phi = np.empty((X.shape[0], self.rank_), dtype=X.dtype)
+        step = max(1, BLOCK_ENTRIES // self.references_.shape[0])
+        for i in range(0, X.shape[0], step):
+            Phi[i : i + step] = self.kernel_(X[i : i + step], self.references_) @ self._factor.projection - self._factor.offset
+        return Phi
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.accepts_sparse
+        return tags
+
+
+class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _ReferenceFit):
+    """Map samples to whitened, centred kernel values against reference vectors.
+
+    Parameters
+    ----------
+    kernel : kernel object, str or callable, default=RBF()
+        The base kernel: see :mod:`refkernel.kernels`.
+    references : str, array of shape (m, n_features) or strategy, default="training"
+        Where the references come from: "training", "subset", "normal", "negatives", "case1" … "case7", the
+        vectors themselves, or a strategy of :mod:`refkernel.references`.
+    center : bool, default=True
+        Centre in the kernel's space at the mean of the references.
+    eigenvalue_floor : float, default=1e-6
+        Eigenvalues of the references' (centred) kernel matrix below this are dropped. Absolute, as in the article.
+    random_state : int, RandomState instance or None, default=None
+        The source of everything random.
+
+    Attributes
+    ----------
+    references_ : (m, n_features) the reference vectors.
+    reference_indices_ : (m,) the training row that each reference is; -1 where it was generated.
+    eigenvalues_ : (rank_,) the kept eigenvalues, largest first.
+    rank_ : int, the number of features of the map.
+    kernel_ : the base kernel with its width resolved.
+
+    Examples
+    --------
+    >>> import numpy as np, refkernel as rk
+    >>> X = np.random.default_rng(0).normal(size=(40, 3))
+    >>> rk.ReferenceMap(references="case4", random_state=0).fit_transform(X).shape
+    (40, 19)
+    """
+
+    def transform(self, X):
+        """Phi(X), of shape (n_samples, rank_); float32 for float32 input."""
+        return self.features(X)
+
+    def kernel_matrix(self, X, Z=None):
+        """K(X, Z) = Phi(X) Phi(Z)'."""
+        return self(X, Z)
+
+    @property
+    def _n_features_out(self):
+        return self.rank_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class NPT(ReferenceMap):
+    """The nonlinear projection trick: the reference map whose references are the training samples."""
+
+    references = "training"
+    random_state = None
+
+    def __init__(self, kernel=RBF(), center=True, eigenvalue_floor=1e-6):  # noqa: B008 (copied before it changes: NestedParams)
+        self.kernel = kernel
+        self.center = center
+        self.eigenvalue_floor = eigenvalue_floor
+
+
+class ReferenceKernel(_ReferenceFit):
+    """The generalized reference kernel K(x, z) = Phi(x) · Phi(z), for :class:`SVDD` and :class:`OneClassSVM`.
+
+    Parameters and attributes are those of :class:`ReferenceMap`.
+
+    Examples
+    --------
+    >>> import numpy as np, refkernel as rk
+    >>> X = np.random.default_rng(0).normal(size=(40, 3))
+    >>> K = rk.ReferenceKernel(references="case2", random_state=0).fit(X)
+    >>> K(X).shape, K.diag(X).shape
+    ((40, 40), (40,))
+    """
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Phi(X) = k(X, R) projection - offset: the centring and the whitening in one product."""
+
+    eigenvalues: np.ndarray
+    projection: np.ndarray
+    offset: np.ndarray
+
+
+def factorise(K_RR, center, floor) -> Factor:
+    """Centre, decompose and truncate the references' kernel matrix."""
+    m = K_RR.shape[0]
+    if not np.isfinite(K_RR).all():
+        raise ValueError("The base kernel overflows or is NaN on the references. Scale the data first, for example with TargetScaler.")
+    if center and m < 2:
+        raise ValueError(
+            f"Centring needs at least 2 references, and there is {m} (references='training' gives one for each of n_samples = {m}). "
+            "Add references, or pass center=False."
+        )
+    mu = K_RR.mean(axis=0) if center else np.zeros(m)
+    lam, U = scipy.linalg.eigh(_centred(K_RR, mu) if center else K_RR, check_finite=False)
+    if lam[0] < -SYMMETRY_TOLERANCE * max(abs(lam[-1]), abs(lam[0])):
+        warnings.warn(
+            f"The base kernel is indefinite on the references (eigenvalues {lam[0]:.3g} … {lam[-1]:.3g}): negative directions are dropped.",
+            UserWarning,
+            stacklevel=3,
+        )
+    kept = np.flatnonzero(lam >= floor)[::-1]
+    if kept.size == 0:
+        raise ValueError(
+            f"No eigenvalue of the {m} references' kernel matrix reaches eigenvalue_floor={floor:g} (the largest is {lam[-1]:.3g}): "
+            "for this kernel the references are all alike. Use other references, a narrower kernel, a lower floor or center=False."
+        )
+    projection = U[:, kept] / np.sqrt(lam[kept])
+    if center:
+        projection -= projection.mean(axis=0)
+    return Factor(lam[kept], projection, mu @ projection)
+
+
+def _centred(K, mu):
+    """J K J, given the column means of the symmetric K."""
+    return K - mu - mu[:, None] + mu.mean()
+
+
+def _validated(estimator, kernel, X, reset):
+    sparse = "csr" if kernel.accepts_sparse else False
+    return validate_data(estimator, X, reset=reset, accept_sparse=sparse, dtype=[np.float64, np.float32])

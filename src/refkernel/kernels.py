@@ -1,0 +1,322 @@
+"""Base kernels: k(X, Z), its diagonal, and a width that ``fit`` resolves once.
+
+A kernel is a small object of parameters. ``fit`` never changes it: it returns a kernel whose width is fixed,
+so that one kernel can be shared by many estimators. A new kernel is a subclass with one formula in ``__call__``.
+
+Symbols: ``X`` (n × d) and ``Z`` (m × d) hold samples in rows; ``Z=None`` stands for ``Z = X``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.metrics import pairwise
+
+from ._validation import check_positive
+
+SYMMETRY_TOLERANCE = 1e-8
+"""Rounding makes a kernel matrix unsymmetric or indefinite by far less than this share of its size."""
+
+DIAGONAL_BLOCK = 256
+"""Rows at a time when a diagonal can only be read off kernel matrices: 0.5 MB, small next to the data."""
+
+
+class Kernel(BaseEstimator):
+    """What every kernel offers; also the kernel of an unknown formula, whose diagonal is read off its matrices."""
+
+    fit_on = "references"
+    accepts_sparse = True
+
+    def fit(self, X, y=None, sample_weight=None) -> Kernel:
+        """Return this kernel with every parameter that depends on data fixed by ``X``."""
+        return self
+
+    def __call__(self, X, Z=None) -> np.ndarray:
+        raise NotImplementedError
+
+    def features(self, X) -> np.ndarray | None:
+        """Phi(X) with k(x, z) = Phi(x) · Phi(z), where there is a small dense one; else None."""
+        return None
+
+    def diag(self, X) -> np.ndarray:
+        """k(x, x) for every row of X."""
+        starts = range(0, X.shape[0], DIAGONAL_BLOCK)
+        blocks = [np.diagonal(self(X[i : i + DIAGONAL_BLOCK])) for i in starts]
+        return np.concatenate(blocks) if blocks else np.empty(0)
+
+
+class RBF(Kernel):
+    """k(x, z) = exp(-||x - z||² / (2 sigma²)).
+
+    Parameters
+    ----------
+    scale : float, default=1.0
+        The article's width rule: sigma² = scale · (mean squared distance over all pairs that ``fit`` sees).
+    sigma : float, optional
+        A fixed width; ``scale`` is then not used.
+    fit_on : {"references", "training"}, default="references"
+        Whose distances a reference map measures: those of the references (the authors' code) or of the
+        training samples (the article's text).
+
+    Examples
+    --------
+    >>> import refkernel as rk
+    >>> k = rk.RBF(scale=2.0).fit([[0.0], [1.0]])    # mean squared distance 1/2, so sigma² = 1
+    >>> float(k.sigma)
+    1.0
+    >>> k([[0.0]], [[1.0]]).round(4)
+    array([[0.6065]])
+    """
+
+    def __init__(self, scale=1.0, sigma=None, fit_on="references"):
+        self.scale = scale
+        self.sigma = sigma
+        self.fit_on = fit_on
+
+    def fit(self, X, y=None, sample_weight=None):
+        _check_choice("fit_on", self.fit_on, ("references", "training"))
+        if self.sigma is not None:
+            check_positive("sigma", self.sigma)
+            return self
+        check_positive("scale", self.scale)
+        return RBF(self.scale, _positive_or_one(np.sqrt(self.scale) * root_mean_squared_distance(X, sample_weight)), self.fit_on)
+
+    def __call__(self, X, Z=None):
+        if sp.issparse(X) or sp.issparse(Z):
+            return pairwise.rbf_kernel(X, Z, gamma=0.5 / self._width() ** 2)
+        K = negative_squared_distances(X, Z, unit=np.sqrt(2.0) * self._width())
+        return np.exp(K, out=K)
+
+    def diag(self, X):
+        return np.ones(np.shape(X)[0])
+
+    def _width(self):
+        if self.sigma is None:
+            raise ValueError("This RBF has no width yet: call k = k.fit(X) first (fit returns the kernel to use), or pass sigma.")
+        return self.sigma
+
+
+class Laplacian(Kernel):
+    """k(x, z) = exp(-gamma ||x - z||_1), gamma = 1 / (scale · mean L1 distance over all pairs) unless given."""
+
+    def __init__(self, scale=1.0, gamma=None, fit_on="references"):
+        self.scale = scale
+        self.gamma = gamma
+        self.fit_on = fit_on
+
+    def fit(self, X, y=None, sample_weight=None):
+        _check_choice("fit_on", self.fit_on, ("references", "training"))
+        if self.gamma is not None:
+            check_positive("gamma", self.gamma)
+            return self
+        check_positive("scale", self.scale)
+        return Laplacian(self.scale, 1.0 / _positive_or_one(self.scale * mean_l1_distance(X, sample_weight)), self.fit_on)
+
+    def __call__(self, X, Z=None):
+        return pairwise.laplacian_kernel(X, Z, gamma=self.gamma)
+
+    def diag(self, X):
+        return np.ones(np.shape(X)[0])
+
+
+class Linear(Kernel):
+    """k(x, z) = x · z."""
+
+    def __call__(self, X, Z=None):
+        return pairwise.linear_kernel(X, Z)
+
+    def features(self, X):
+        return None if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+
+    def diag(self, X):
+        return squared_norms(X)
+
+
+class Polynomial(Kernel):
+    """k(x, z) = (gamma x · z + coef0)^degree, gamma = 1 / d unless given."""
+
+    def __init__(self, degree=3, gamma=None, coef0=1.0):
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def fit(self, X, y=None, sample_weight=None):
+        return Polynomial(self.degree, _per_feature(self.gamma, X), self.coef0)
+
+    def __call__(self, X, Z=None):
+        return pairwise.polynomial_kernel(X, Z, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
+
+    def diag(self, X):
+        return (_per_feature(self.gamma, X) * squared_norms(X) + self.coef0) ** self.degree
+
+
+class Sigmoid(Kernel):
+    """k(x, z) = tanh(gamma x · z + coef0), gamma = 1 / d unless given. Indefinite: expect a warning."""
+
+    def __init__(self, gamma=None, coef0=1.0):
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def fit(self, X, y=None, sample_weight=None):
+        return Sigmoid(_per_feature(self.gamma, X), self.coef0)
+
+    def __call__(self, X, Z=None):
+        return pairwise.sigmoid_kernel(X, Z, gamma=self.gamma, coef0=self.coef0)
+
+    def diag(self, X):
+        return np.tanh(_per_feature(self.gamma, X) * squared_norms(X) + self.coef0)
+
+
+class Pairwise(Kernel):
+    """Any kernel of ``sklearn.metrics.pairwise`` by name, with its own parameters: ``Pairwise("chi2", {"gamma": 2.0})``."""
+
+    def __init__(self, metric, params=None):
+        self.metric = metric
+        self.params = params
+
+    def __call__(self, X, Z=None):
+        K = pairwise.pairwise_kernels(X, Z, metric=self.metric, **(self.params or {}))
+        return _check_matrix(K, X, Z, f"kernel {self.metric!r}")
+
+
+class Function(Kernel):
+    """A callable ``function(X, Z)`` that returns the n × m kernel matrix, as scikit-learn's SVMs take it."""
+
+    accepts_sparse = False
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, X, Z=None):
+        X = np.asarray(X)
+        K = np.asarray(self.function(X, X if Z is None else np.asarray(Z)), dtype=np.float64)
+        return _check_matrix(K, X, Z, f"kernel function {getattr(self.function, '__name__', self.function)!s}")
+
+
+NAMES: dict[str, Callable[[], Kernel]] = {
+    "rbf": RBF,
+    "linear": Linear,
+    "poly": Polynomial,
+    "polynomial": Polynomial,
+    "laplacian": Laplacian,
+    "sigmoid": Sigmoid,
+}
+
+
+def as_kernel(kernel) -> Any:
+    """The kernel object that a user's name, callable or object stands for."""
+    if isinstance(kernel, str):
+        if kernel in NAMES:
+            return NAMES[kernel]()
+        if kernel in pairwise.PAIRWISE_KERNEL_FUNCTIONS:
+            return Pairwise(kernel)
+        known = sorted({*NAMES, *pairwise.PAIRWISE_KERNEL_FUNCTIONS})
+        raise ValueError(f"kernel={kernel!r} is not known. Use one of {known}, a kernel object, or a callable.")
+    if hasattr(kernel, "fit") and hasattr(kernel, "diag"):
+        return kernel
+    if callable(kernel):
+        return Function(kernel)
+    raise ValueError(f"kernel={kernel!r} is neither a name, a kernel object nor a callable.")
+
+
+def negative_squared_distances(X, Z=None, unit=1.0) -> np.ndarray:
+    """-||x - z||² / unit² for all pairs (n × m), as one matrix product of the extended rows [2x, -||x||², -1] and [z, 1, ||z||²].
+
+    Rows are first moved by a row of Z: distances stay, and far-away data lose no digits.
+    """
+    X = np.asarray(X, dtype=np.float64)
+    origin = X[0] if Z is None else np.asarray(Z, dtype=np.float64)[0]
+    with np.errstate(over="ignore", under="ignore"):
+        A = _extended(X, origin, unit)
+        B = A.copy() if Z is None else _extended(np.asarray(Z, dtype=np.float64), origin, unit)
+        B[:, -1], B[:, -2] = B[:, -2], 1.0
+        A[:, :-2] *= 2.0
+        A[:, -2:] *= -1.0
+        D = A @ B.T
+    np.minimum(D, 0.0, out=D)
+    if Z is None:
+        np.fill_diagonal(D, 0.0)
+    return D
+
+
+def _extended(X, origin, unit):
+    """Rows [x, ||x||², 1] of the moved and scaled samples."""
+    E = np.empty((X.shape[0], X.shape[1] + 2))
+    np.subtract(X, origin, out=E[:, :-2])
+    E[:, :-2] /= unit
+    E[:, -2] = np.einsum("ij,ij->i", E[:, :-2], E[:, :-2])
+    E[:, -1] = 1.0
+    return E
+
+
+def root_mean_squared_distance(X, sample_weight=None) -> float:
+    """The square root of the mean of ||x - z||² over all n² (weighted) pairs: sqrt(2 · the total variance)."""
+    if sp.issparse(X):
+        w = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+        mean = X.T @ w / w.sum()
+        return float(np.sqrt(max(2.0 * (np.average(squared_norms(X), weights=w) - mean @ mean), 0.0)))
+    Y = np.asarray(X, dtype=np.float64)
+    Y = Y - Y[0]
+    Y -= np.average(Y, axis=0, weights=sample_weight)
+    unit = np.abs(Y).max(initial=0.0)
+    if not unit:
+        return 0.0
+    return float(unit * np.sqrt(2.0 * np.average(squared_norms(Y / unit), weights=sample_weight)))
+
+
+def mean_l1_distance(X, sample_weight=None) -> float:
+    """The mean of ||x - z||_1 over all n² (weighted) pairs, feature by feature from sorted values: O(d n log n)."""
+    X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+    w = np.full(X.shape[0], 1.0 / X.shape[0]) if sample_weight is None else sample_weight / np.sum(sample_weight)
+    order = np.argsort(X, axis=0, kind="stable")
+    below = np.cumsum(w[order], axis=0)[:-1]
+    return float(np.sum(2.0 * below * (1.0 - below) * np.diff(np.take_along_axis(X, order, axis=0), axis=0)))
+
+
+def squared_norms(X) -> np.ndarray:
+    """||x||² for every row."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    X = np.asarray(X, dtype=np.float64)
+    return np.einsum("ij,ij->i", X, X)
+
+
+def _per_feature(gamma, X):
+    if gamma is not None:
+        check_positive("gamma", gamma)
+        return gamma
+    return 1.0 / np.shape(X)[1]
+
+
+def _positive_or_one(width):
+    """Equal rows have no distance to measure; any width then gives the same kernel."""
+    if not np.isfinite(width):
+        raise ValueError("The distances between the samples overflow. Scale the data first, for example with TargetScaler.")
+    return float(width) if width > 0 else 1.0
+
+
+def _check_choice(name, value, choices):
+    if value not in choices:
+        raise ValueError(f"{name}={value!r} must be one of {list(choices)}.")
+
+
+def symmetric(K, name) -> np.ndarray:
+    """K, or with a warning the mean of K and its transpose where they differ by more than rounding."""
+    if np.abs(K - K.T).max(initial=0.0) <= SYMMETRY_TOLERANCE * np.abs(K).max(initial=0.0):
+        return K
+    warnings.warn(f"The {name} is not symmetric: the mean of K and its transpose is used.", UserWarning, stacklevel=2)
+    return 0.5 * (K + K.T)
+
+
+def _check_matrix(K, X, Z, name):
+    shape = (X.shape[0], (X if Z is None else Z).shape[0])
+    if K.shape != shape:
+        raise ValueError(f"The {name} returned shape {K.shape}; {shape} was expected: one row a sample of X, one column a sample of Z.")
+    if not np.isfinite(K).all():
+        raise ValueError(f"The {name} returned {int((~np.isfinite(K)).sum())} NaN or infinite values for finite input.")
+    return symmetric(K, name) if Z is None else K

@@ -1,0 +1,357 @@
+"""SVDD and the one-class SVM, on any kernel."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import OutlierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+
+from ._dual.problem import one_class_svm, svdd
+from ._dual.rows import BLOCK_ENTRIES, Cached, Dense, Features
+from ._dual.solver import STOPPING_RULES, solve
+from ._params import NestedParams
+from ._validation import check_positive, is_number, target_mask
+from .kernels import SYMMETRY_TOLERANCE, as_kernel, squared_norms, symmetric
+
+PRECOMPUTED = "precomputed"
+
+
+class DegenerateSolutionWarning(UserWarning):
+    """The one-class SVM's optimum is w = 0: it cannot tell any sample from any other.
+
+    It happens when the targets' mean is (nearly) the origin of the kernel's space, as after centring on the training
+    samples themselves: equal weights then cancel, and what decision values remain are rounding. Ways out: a kernel
+    that is not centred on the targets (``center=False``, or references other than the targets), or :class:`SVDD`.
+    """
+
+
+class _OneClass(OutlierMixin, NestedParams):
+    """The fit and the scores that both classifiers share; each adds its dual problem and its score."""
+
+    _score_uses_diag: ClassVar[bool]
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Describe the target rows of X.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training samples; the kernel matrix (n_samples, n_samples) for ``kernel="precomputed"``.
+        y : array-like of shape (n_samples,), optional
+            -1 marks known outliers: they never train the description, and feed the references that ask for them.
+        sample_weight : array-like of shape (n_samples,), optional
+            Each target's bound is multiplied by its weight; a weight of 0 leaves the row out.
+
+        Returns
+        -------
+        self
+        """
+        kernel = self._kernel()
+        X = self._validated(X, kernel, reset=True)
+        used, weight = self._used_rows(X, y, sample_weight)
+        self.kernel_ = _fitted(kernel, X, used, y, weight)
+        targets = np.flatnonzero(used)
+        rows = self._rows(X, targets)
+        solution = solve(self._problem(rows.diag, weight[targets]), rows, tol=self.tol, stopping=self.stopping, max_iter=self.max_iter)
+        self._store(X, targets, solution)
+        self._warn(solution)
+        return self
+
+    def decision_function(self, X, diag=None):
+        """``score_samples(X) - offset_``: at least 0 for samples that belong to the targets."""
+        return self.score_samples(X, diag) - self.offset_
+
+    def predict(self, X, diag=None):
+        """+1 for targets, -1 for outliers."""
+        return np.where(self.decision_function(X, diag) >= 0, 1, -1)
+
+    def score_samples(self, X, diag=None):
+        """The raw score of each sample; higher is more normal.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            For ``kernel="precomputed"``: k(X, training samples), of shape (n_samples, n_training_samples).
+        diag : array-like of shape (n_samples,), optional
+            k(x, x) of each sample. Needed by SVDD with ``kernel="precomputed"``, and used only there.
+        """
+        check_is_fitted(self)
+        X = self._validated(X, self.kernel_, reset=False)
+        diag = self._given_diag(X, diag)
+        score = np.empty(X.shape[0])
+        step = max(1, BLOCK_ENTRIES // max(1, self.support_.size))
+        for i in range(0, X.shape[0], step):
+            score[i : i + step] = self._score(*self._sums_and_diag(X[i : i + step], diag[i : i + step]))
+        return score
+
+    def _sums_and_diag(self, X, diag):
+        """Σ b_i k(x, x_i) and k(x, x) for every row of X (the latter only where the score uses it)."""
+        if self.kernel_ == PRECOMPUTED:
+            return X[:, self.support_] @ self.dual_coef_[0], diag
+        Phi = self.kernel_.features(X)
+        if Phi is not None:
+            return Phi @ self._normal, squared_norms(Phi)
+        return self.kernel_(X, self.support_vectors_) @ self.dual_coef_[0], self.kernel_.diag(X) if self._score_uses_diag else diag
+
+    def _given_diag(self, X, diag):
+        if self.kernel_ != PRECOMPUTED or not self._score_uses_diag:
+            return np.empty(X.shape[0])
+        if diag is None:
+            raise ValueError('With kernel="precomputed", SVDD needs k(x, x) of the samples to score: pass diag, of shape (n_samples,).')
+        diag = np.asarray(diag, dtype=np.float64)
+        if diag.shape != (X.shape[0],):
+            raise ValueError(f"diag has shape {diag.shape}; ({X.shape[0]},) was expected: k(x, x) for each row of X.")
+        return diag
+
+    def _kernel(self) -> Any:
+        if isinstance(self.kernel, str) and self.kernel == PRECOMPUTED:
+            return PRECOMPUTED
+        kernel = clone(as_kernel(self.kernel))
+        if getattr(kernel, "random_state", 0) is None:
+            kernel.random_state = self.random_state
+        return kernel
+
+    def _validated(self, X, kernel, reset):
+        sparse = "csr" if kernel == PRECOMPUTED or kernel.accepts_sparse else False
+        X = validate_data(self, X, reset=reset, accept_sparse=sparse, dtype=np.float64)
+        if kernel == PRECOMPUTED and sp.issparse(X):
+            X = X.toarray()
+        if kernel == PRECOMPUTED and reset and X.shape[0] != X.shape[1]:
+            raise ValueError(f'With kernel="precomputed", fit takes the square kernel matrix of the samples; X has shape {X.shape}.')
+        return X
+
+    def _used_rows(self, X, y, sample_weight):
+        """Which rows train, and the weight of every row."""
+        weight = np.ones(X.shape[0]) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
+        if weight.shape != (X.shape[0],) or not np.isfinite(weight).all() or (weight < 0).any():
+            raise ValueError(f"sample_weight must hold {X.shape[0]} finite numbers >= 0, one for each row of X.")
+        used = target_mask(X, y) & (weight > 0)
+        if not used.any():
+            raise ValueError("Sample weights must contain at least one non-zero number among the targets: all are 0.")
+        return used, weight
+
+    def _rows(self, X, targets):
+        if self.kernel_ == PRECOMPUTED:
+            return Dense(symmetric(X[np.ix_(targets, targets)], "precomputed kernel matrix"))
+        X = X if targets.size == X.shape[0] else X[targets]
+        Phi = self.kernel_.features(X)
+        return Cached(self.kernel_, X, self.cache_size) if Phi is None else Features(Phi)
+
+    def _store(self, X, targets, solution):
+        support = solution.support
+        self.support_ = targets[support]
+        self.dual_coef_ = solution.b[None, support]
+        self.support_vectors_ = np.empty((0, X.shape[1])) if self.kernel_ == PRECOMPUTED else X[self.support_]
+        Phi = None if self.kernel_ == PRECOMPUTED else self.kernel_.features(self.support_vectors_)
+        self._normal = None if Phi is None else solution.b[support] @ Phi
+        self.n_iter_ = solution.n_iter
+        self.duality_gap_ = solution.gap
+
+    def _warn(self, solution):
+        if not solution.converged:
+            warnings.warn(
+                f"max_iter={self.max_iter} was reached with a relative duality gap of {solution.gap:.2g} (tol={self.tol:g}). "
+                "Raise max_iter or tol, or scale the data.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        if solution.curvature < -SYMMETRY_TOLERANCE * solution.size:
+            warnings.warn(
+                "The kernel is indefinite on the training samples: the solution is a stationary point, not a certified optimum.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        precomputed = isinstance(self.kernel, str) and self.kernel == PRECOMPUTED
+        tags.input_tags.pairwise = precomputed
+        tags.input_tags.sparse = precomputed or self._kernel().accepts_sparse
+        return tags
+
+
+class SVDD(_OneClass):
+    """Support vector data description: the smallest ball, in the kernel's space, around most of the targets.
+
+        min R² + C Σ ξ_i   subject to   ||phi(x_i) - c||² <= R² + ξ_i,  ξ_i >= 0
+
+    Parameters
+    ----------
+    kernel : str, kernel object, ReferenceKernel, ReferenceMap, callable or "precomputed", default="rbf"
+        A name stands for the kernel with its default parameters: "rbf" is ``RBF()``, whose width follows the data.
+    nu : float in (0, 1], optional
+        C = 1 / (nu n): an upper bound on the share of targets left outside, a lower bound on that of support vectors.
+        0.1 when neither nu nor C is given.
+    C : float >= 1 / n, optional
+        The price of leaving a target outside.
+    tol : float, default=1e-6
+        Relative duality gap at which the solver stops.
+    max_iter : int, default=-1
+        Limit on the solver's moves; -1 is max(10 million, 100 n).
+    cache_size : float, default=200
+        Memory for kernel rows, in MB.
+    stopping : {"relative", "libsvm"}, default="relative"
+        "libsvm" starts and stops as LIBSVM does, with ``tol`` an absolute violation (LIBSVM's default is 1e-3).
+    random_state : int, RandomState instance or None, default=None
+        Passed to a reference kernel that has none of its own.
+
+    Attributes
+    ----------
+    radius_ : float, R.
+    offset_ : float, -R²; ``decision_function = score_samples - offset_``.
+    support_ : (n_SV,) rows of X with a weight; ``support_vectors_`` are these rows, ``dual_coef_`` (1, n_SV) the weights.
+    duality_gap_ : float, the certificate: the relative gap at the end.
+    n_iter_ : int, moves made.
+    kernel_ : the fitted kernel.
+
+    Examples
+    --------
+    >>> import numpy as np, refkernel as rk
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> model = rk.SVDD(nu=0.1).fit(X)
+    >>> model.predict([[0.0, 0.0], [5.0, 5.0]])
+    array([ 1, -1])
+    """
+
+    _score_uses_diag = True
+
+    def __init__(self, kernel="rbf", *, nu=None, C=None, tol=1e-6, max_iter=-1, cache_size=200, stopping="relative", random_state=None):
+        self.kernel = kernel
+        self.nu = nu
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.stopping = stopping
+        self.random_state = random_state
+
+    def fit_predict(self, X, y=None, **kwargs):
+        """Fit, and label the training rows."""
+        model = self.fit(X, y, **kwargs)
+        return model.predict(X, diag=np.diagonal(X) if self.kernel_ == PRECOMPUTED else None)
+
+    def _problem(self, diag, weight):
+        _check_solver_params(self)
+        return svdd(diag, self._bound(weight), weight)
+
+    def _bound(self, weight):
+        if self.nu is not None and self.C is not None:
+            raise ValueError(f"nu={self.nu!r} and C={self.C!r} are both given: pass one of them (C = 1 / (nu n)).")
+        if self.C is None:
+            return 1.0 / (_checked_nu(0.1 if self.nu is None else self.nu) * weight.sum())
+        check_positive("C", self.C)
+        if self.C * weight.sum() < 1.0 - 1e-12:
+            raise ValueError(
+                f"C={self.C:g} leaves the dual infeasible: {weight.sum():g} targets need C >= {1.0 / weight.sum():.3g}. "
+                "Raise C, or pass nu instead."
+            )
+        return float(self.C)
+
+    def _store(self, X, targets, solution):
+        super()._store(X, targets, solution)
+        self._center_norm2 = solution.quadratic
+        radius2 = max(solution.quadratic - 2.0 * solution.rho, 0.0) + solution.boundary_slack
+        self.radius_ = float(np.sqrt(radius2))
+        self.offset_ = -float(radius2)
+
+    def _score(self, sums, diag):
+        """-||phi(x) - c||²"""
+        return 2.0 * sums - diag - self._center_norm2
+
+
+class OneClassSVM(_OneClass):
+    """One-class SVM: the hyperplane, in the kernel's space, that separates most of the targets from the origin.
+
+    The same optimum as ``sklearn.svm.OneClassSVM``, on any kernel of this package and with a certificate.
+
+    Parameters
+    ----------
+    kernel : str, kernel object, ReferenceKernel, ReferenceMap, callable or "precomputed", default="rbf"
+        A name stands for the kernel with its default parameters: "rbf" is ``RBF()``, whose width follows the data.
+    nu : float in (0, 1], default=0.1
+        An upper bound on the share of targets left outside, a lower bound on that of support vectors.
+    tol, max_iter, cache_size, stopping, random_state
+        As for :class:`SVDD`.
+
+    Attributes
+    ----------
+    offset_ : float, rho; ``decision_function = score_samples - offset_``.
+    support_, support_vectors_, dual_coef_, duality_gap_, n_iter_, kernel_
+        As for :class:`SVDD`.
+
+    Warns
+    -----
+    DegenerateSolutionWarning
+        When the optimum is w = 0, as for a kernel centred on its own training samples.
+
+    Examples
+    --------
+    >>> import numpy as np, refkernel as rk
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> rk.OneClassSVM(nu=0.1).fit(X).predict([[0.0, 0.0], [5.0, 5.0]])
+    array([ 1, -1])
+    """
+
+    _score_uses_diag = False
+
+    def __init__(self, kernel="rbf", *, nu=0.1, tol=1e-6, max_iter=-1, cache_size=200, stopping="relative", random_state=None):
+        self.kernel = kernel
+        self.nu = nu
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.stopping = stopping
+        self.random_state = random_state
+
+    def _problem(self, diag, weight):
+        _check_solver_params(self)
+        return one_class_svm(diag, _checked_nu(self.nu), weight)
+
+    def _store(self, X, targets, solution):
+        super()._store(X, targets, solution)
+        self.offset_ = float(solution.rho) - solution.boundary_slack
+
+    def _warn(self, solution):
+        super()._warn(solution)
+        if solution.scale > 0 and 0.5 * solution.quadratic <= solution.gap * solution.scale:
+            warnings.warn(
+                "The one-class SVM's optimum is w = 0: its decision values are noise. The targets' mean is (nearly) the origin of the "
+                "kernel's space, as after centring on the training samples. Use center=False, references other than the targets, or SVDD.",
+                DegenerateSolutionWarning,
+                stacklevel=3,
+            )
+
+    def _score(self, sums, diag):
+        """w · phi(x)"""
+        return sums
+
+
+def _fitted(kernel, X, used, y, weight):
+    """The kernel fitted on the rows that train; a reference kernel also sees the known outliers."""
+    if kernel == PRECOMPUTED:
+        return kernel
+    if has_fit_parameter(kernel, "sample_weight"):
+        return kernel.fit(X, sample_weight=weight) if used.all() else kernel.fit(X[used], sample_weight=weight[used])
+    if y is None:
+        return kernel.fit(X[used])
+    y = np.asarray(y)
+    kept = used | (y == -1)
+    return kernel.fit(X[kept], np.where(used, 1, -1)[kept])
+
+
+def _checked_nu(nu):
+    if not (is_number(nu) and 0 < nu <= 1):
+        raise ValueError(f"nu={nu!r} must be in (0, 1]: the share of targets that may be left outside.")
+    return float(nu)
+
+
+def _check_solver_params(estimator):
+    if estimator.stopping not in STOPPING_RULES:
+        raise ValueError(f"stopping={estimator.stopping!r} must be one of {list(STOPPING_RULES)}.")
+    check_positive("tol", estimator.tol)
+    check_positive("cache_size", estimator.cache_size)

@@ -1,0 +1,60 @@
+"""TargetScaler: standardise by the targets."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._validation import target_mask
+
+CONSTANT = 10 * np.finfo(float).eps
+"""A feature whose deviation is below this share of its size varies by rounding only."""
+
+
+class TargetScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Standardise features by the mean and standard deviation (n - 1) of the target rows; drop features constant in them.
+
+    Attributes
+    ----------
+    mean_, scale_ : (n_kept,) mean and standard deviation of the kept features over the targets.
+    kept_ : (n_features,) bool, False for the features that are constant in the targets.
+
+    Examples
+    --------
+    >>> import refkernel as rk
+    >>> rk.TargetScaler().fit_transform([[1.0, 5.0], [3.0, 5.0]])
+    array([[-0.70710678],
+           [ 0.70710678]])
+    """
+
+    def fit(self, X, y=None):
+        """Learn mean, deviation and the constant features from the rows of X whose y is not -1."""
+        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        X = np.asarray(X[target_mask(X, y)], dtype=np.float64)
+        if X.shape[0] < 2:
+            raise ValueError("A standard deviation needs at least 2 target rows; got 1 sample (n_samples = 1).")
+        unit = np.abs(X).max(axis=0)
+        unit[unit == 0] = 1.0
+        deviation = (X / unit).std(axis=0, ddof=1)
+        self.kept_ = deviation > CONSTANT
+        if not self.kept_.any():
+            raise ValueError(f"All {X.shape[1]} features are constant over the {X.shape[0]} target rows: nothing is left to scale.")
+        self.mean_ = ((X / unit).mean(axis=0) * unit)[self.kept_]
+        self.scale_ = (deviation * unit)[self.kept_]
+        return self
+
+    def transform(self, X):
+        """(X - mean_) / scale_ for the kept features."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        return ((X[:, self.kept_] - self.mean_) / self.scale_).astype(X.dtype, copy=False)
+
+    def get_feature_names_out(self, input_features=None):
+        """The names of the kept features."""
+        return super().get_feature_names_out(input_features)[self.kept_]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
