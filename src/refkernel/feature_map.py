@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._params import NestedParams
-from ._validation import target_mask
+from ._validation import OUTLIER, target_mask
 from .kernels import RBF, SYMMETRY_TOLERANCE, as_kernel, squared_norms
 from .references import TrainingRows, as_strategy
 
@@ -64,6 +64,15 @@ class _ReferenceFit(NestedParams):
         self._factor = factor
         return self
 
+    def fit_copy(self, rows, sample_weight, random_state):
+        """A copy fitted on the targets and outliers of one fit; weights weigh the description, not the references."""
+        copy = clone(self)
+        if self.random_state is None and random_state is not None:
+            copy.random_state = random_state
+        used = np.concatenate([rows.targets, rows.outliers])
+        used.sort()
+        return copy.fit(rows.X[used], np.where(np.isin(used, rows.outliers), OUTLIER, 1) if rows.outliers.size else None)
+
     @property
     def accepts_sparse(self):
         """Whether the base kernel takes sparse samples."""
@@ -85,7 +94,8 @@ class _ReferenceFit(NestedParams):
         Phi = np.empty((X.shape[0], self.rank_), dtype=X.dtype)
         step = max(1, BLOCK_ENTRIES // self.references_.shape[0])
         for i in range(0, X.shape[0], step):
-            Phi[i : i + step] = self.kernel_(X[i : i + step], self.references_) @ self._factor.projection - self._factor.offset
+            Phi[i : i + step] = self.kernel_(X[i : i + step], self.references_) @ self._factor.projection
+            Phi[i : i + step] -= self._factor.offset
         return Phi
 
     def __sklearn_tags__(self):

@@ -22,6 +22,9 @@ from ._validation import check_positive
 SYMMETRY_TOLERANCE = 1e-8
 """Rounding makes a kernel matrix unsymmetric or indefinite by far less than this share of its size."""
 
+FAR = 1e3
+"""Up to this squared norm, rounding lifts a squared distance of 0 by less than 1e-12, which no kernel value shows."""
+
 DIAGONAL_BLOCK = 256
 """Rows at a time when a diagonal can only be read off kernel matrices: 0.5 MB, small next to the data."""
 
@@ -38,6 +41,11 @@ class Kernel(BaseEstimator):
 
     def __call__(self, X, Z=None) -> np.ndarray:
         raise NotImplementedError
+
+    def fit_copy(self, rows, sample_weight, random_state) -> Kernel:
+        """The kernel fitted on the target rows of one fit, with this one unchanged."""
+        X = rows.X if rows.targets.size == rows.X.shape[0] else rows.X[rows.targets]
+        return self.fit(X, sample_weight=sample_weight)
 
     def features(self, X) -> np.ndarray | None:
         """Phi(X) with k(x, z) = Phi(x) · Phi(z), where there is a small dense one; else None."""
@@ -217,7 +225,7 @@ def as_kernel(kernel) -> Any:
             return Pairwise(kernel)
         known = sorted({*NAMES, *pairwise.PAIRWISE_KERNEL_FUNCTIONS})
         raise ValueError(f"kernel={kernel!r} is not known. Use one of {known}, a kernel object, or a callable.")
-    if hasattr(kernel, "fit") and hasattr(kernel, "diag"):
+    if hasattr(kernel, "fit_copy"):
         return kernel
     if callable(kernel):
         return Function(kernel)
@@ -238,7 +246,8 @@ def negative_squared_distances(X, Z=None, unit=1.0) -> np.ndarray:
         A[:, :-2] *= 2.0
         A[:, -2:] *= -1.0
         D = A @ B.T
-    np.minimum(D, 0.0, out=D)
+    if max(B[:, -1].max(), -A[:, -2].min()) > FAR:
+        np.minimum(D, 0.0, out=D)
     if Z is None:
         np.fill_diagonal(D, 0.0)
     return D

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import OutlierMixin, clone
+from sklearn.base import OutlierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._dual.problem import one_class_svm, svdd
 from ._dual.rows import BLOCK_ENTRIES, Cached, Dense, Features
@@ -17,6 +17,7 @@ from ._dual.solver import STOPPING_RULES, solve
 from ._params import NestedParams
 from ._validation import check_positive, is_number, target_mask
 from .kernels import SYMMETRY_TOLERANCE, as_kernel, squared_norms, symmetric
+from .references import TrainingRows
 
 PRECOMPUTED = "precomputed"
 
@@ -53,12 +54,11 @@ class _OneClass(OutlierMixin, NestedParams):
         """
         kernel = self._kernel()
         X = self._validated(X, kernel, reset=True)
-        used, weight = self._used_rows(X, y, sample_weight)
-        self.kernel_ = _fitted(kernel, X, used, y, weight)
-        targets = np.flatnonzero(used)
-        rows = self._rows(X, targets)
-        solution = solve(self._problem(rows.diag, weight[targets]), rows, tol=self.tol, stopping=self.stopping, max_iter=self.max_iter)
-        self._store(X, targets, solution)
+        training, weight = self._training_rows(X, y, sample_weight)
+        self.kernel_ = kernel if kernel == PRECOMPUTED else kernel.fit_copy(training, weight, self.random_state)
+        rows = self._rows(X, training.targets)
+        solution = solve(self._problem(rows.diag, weight), rows, tol=self.tol, stopping=self.stopping, max_iter=self.max_iter)
+        self._store(X, training.targets, solution)
         self._warn(solution)
         return self
 
@@ -109,12 +109,7 @@ class _OneClass(OutlierMixin, NestedParams):
         return diag
 
     def _kernel(self) -> Any:
-        if isinstance(self.kernel, str) and self.kernel == PRECOMPUTED:
-            return PRECOMPUTED
-        kernel = clone(as_kernel(self.kernel))
-        if getattr(kernel, "random_state", 0) is None:
-            kernel.random_state = self.random_state
-        return kernel
+        return PRECOMPUTED if isinstance(self.kernel, str) and self.kernel == PRECOMPUTED else as_kernel(self.kernel)
 
     def _validated(self, X, kernel, reset):
         sparse = "csr" if kernel == PRECOMPUTED or kernel.accepts_sparse else False
@@ -125,15 +120,16 @@ class _OneClass(OutlierMixin, NestedParams):
             raise ValueError(f'With kernel="precomputed", fit takes the square kernel matrix of the samples; X has shape {X.shape}.')
         return X
 
-    def _used_rows(self, X, y, sample_weight):
-        """Which rows train, and the weight of every row."""
+    def _training_rows(self, X, y, sample_weight):
+        """The rows of this fit without targets of weight 0, and the weights of its targets."""
         weight = np.ones(X.shape[0]) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
         if weight.shape != (X.shape[0],) or not np.isfinite(weight).all() or (weight < 0).any():
             raise ValueError(f"sample_weight must hold {X.shape[0]} finite numbers >= 0, one for each row of X.")
-        used = target_mask(X, y) & (weight > 0)
-        if not used.any():
+        is_target = target_mask(X, y)
+        targets = np.flatnonzero(is_target & (weight > 0))
+        if targets.size == 0:
             raise ValueError("Sample weights must contain at least one non-zero number among the targets: all are 0.")
-        return used, weight
+        return TrainingRows(X, targets, np.flatnonzero(~is_target)), weight[targets]
 
     def _rows(self, X, targets):
         if self.kernel_ == PRECOMPUTED:
@@ -169,9 +165,9 @@ class _OneClass(OutlierMixin, NestedParams):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        precomputed = isinstance(self.kernel, str) and self.kernel == PRECOMPUTED
-        tags.input_tags.pairwise = precomputed
-        tags.input_tags.sparse = precomputed or self._kernel().accepts_sparse
+        kernel = self._kernel()
+        tags.input_tags.pairwise = kernel == PRECOMPUTED
+        tags.input_tags.sparse = kernel == PRECOMPUTED or kernel.accepts_sparse
         return tags
 
 
@@ -329,19 +325,6 @@ class OneClassSVM(_OneClass):
     def _score(self, sums, diag):
         """w · phi(x)"""
         return sums
-
-
-def _fitted(kernel, X, used, y, weight):
-    """The kernel fitted on the rows that train; a reference kernel also sees the known outliers."""
-    if kernel == PRECOMPUTED:
-        return kernel
-    if has_fit_parameter(kernel, "sample_weight"):
-        return kernel.fit(X, sample_weight=weight) if used.all() else kernel.fit(X[used], sample_weight=weight[used])
-    if y is None:
-        return kernel.fit(X[used])
-    y = np.asarray(y)
-    kept = used | (y == -1)
-    return kernel.fit(X[kept], np.where(used, 1, -1)[kept])
 
 
 def _checked_nu(nu):

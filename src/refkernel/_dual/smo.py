@@ -8,8 +8,14 @@ from numba import njit
 DEPENDENT = 1e-11
 """A sample whose part outside the span of the others is below this share of the kernel's size is taken as dependent."""
 
-LOOSER = (1e3, 3e1, 1.0)
-"""Pair moves stop this many times earlier than needed, for a Newton step to finish if it can."""
+COARSE = 1e5
+"""The first pair moves stop this many times earlier than needed, for Newton steps to finish if they can."""
+
+MOVES_PER_TURN = 1
+"""Pair moves for each sample before Newton steps get their turn."""
+
+NEWTON_STEPS = 30
+"""Newton steps in a turn."""
 
 MOST_FREE = 256
 """Newton steps are for this many free weights: beyond, factorising costs more than the pair moves it saves."""
@@ -135,76 +141,78 @@ def newton_step(K, G):
 
 
 @njit(cache=True, nogil=True)
-def bounded_step(step, b, lower, upper):
-    """The largest part (at most all) of a step that stays within the bounds, as new weights that meet a bound exactly."""
+def take_step(step, b, lower, upper):
+    """Move b along the step as far as the bounds allow, and no further than all of it. Mutates b; True if it was all."""
     part = 1.0
+    first = -1
     for t in range(b.size):
-        if step[t] > 0.0:
-            part = min(part, (upper[t] - b[t]) / step[t])
-        elif step[t] < 0.0:
-            part = min(part, (lower[t] - b[t]) / step[t])
-    moved = np.empty(b.size)
+        if step[t] != 0.0:
+            allowed = ((upper[t] if step[t] > 0.0 else lower[t]) - b[t]) / step[t]
+            if allowed < part:
+                part = allowed
+                first = t
     for t in range(b.size):
-        moved[t] = min(max(b[t] + part * step[t], lower[t]), upper[t])
-        if part < 1.0 and step[t] > 0.0 and (upper[t] - b[t]) / step[t] == part:
-            moved[t] = upper[t]
-        elif part < 1.0 and step[t] < 0.0 and (lower[t] - b[t]) / step[t] == part:
-            moved[t] = lower[t]
-    return moved
+        b[t] = min(max(b[t] + part * step[t], lower[t]), upper[t])
+    if first >= 0:
+        b[first] = upper[first] if step[first] > 0.0 else lower[first]
+    return first < 0
 
 
 @njit(cache=True, nogil=True)
-def polish(K, b, G, lower, upper, most):
-    """A Newton step on the free weights (at most ``most`` of them), kept only if it helps. Mutates b and G."""
-    n = b.size
-    F = np.empty(n, np.intp)
+def free_weights(b, lower, upper):
+    """The indices of the weights strictly between their bounds."""
+    F = np.empty(b.size, np.intp)
     f = 0
-    for t in range(n):
+    for t in range(b.size):
         if lower[t] < b[t] < upper[t]:
             F[f] = t
             f += 1
-    if f < 2 or f > most:
-        return
-    F = F[:f]
-    K_FF = np.empty((f, f))
-    for c in range(f):
-        for k in range(f):
-            K_FF[c, k] = K[F[c], F[k]]
-    moved = bounded_step(newton_step(K_FF, G[F]), b[F], lower[F], upper[F])
-    G_new = G.copy()
-    b_new = b.copy()
-    for c in range(f):
-        b_new[F[c]] = moved[c]
-        change = moved[c] - b[F[c]]
-        for t in range(n):
-            G_new[t] += change * K[F[c], t]
-    if largest_violation(b_new, G_new, lower, upper) < largest_violation(b, G, lower, upper):
-        b[:] = b_new
-        G[:] = G_new
+    return F[:f]
+
+
+@njit(cache=True, nogil=True)
+def polish(K, b, G, lower, upper):
+    """Newton steps on the free weights, until one meets no bound. Mutates b and G; False if there are more to take."""
+    for _ in range(NEWTON_STEPS):
+        F = free_weights(b, lower, upper)
+        f = F.size
+        if f < 2 or f > MOST_FREE:
+            return True
+        K_FF = np.empty((f, f))
+        b_F, G_F, lower_F, upper_F = np.empty(f), np.empty(f), np.empty(f), np.empty(f)
+        for c in range(f):
+            b_F[c], G_F[c], lower_F[c], upper_F[c] = b[F[c]], G[F[c]], lower[F[c]], upper[F[c]]
+            for k in range(f):
+                K_FF[c, k] = K[F[c], F[k]]
+        complete = take_step(newton_step(K_FF, G_F), b_F, lower_F, upper_F)
+        for c in range(f):
+            change = b_F[c] - b[F[c]]
+            b[F[c]] = b_F[c]
+            for t in range(b.size):
+                G[t] += change * K[F[c], t]
+        if complete:
+            return True
+    return False
 
 
 @njit(cache=True, nogil=True)
 def optimise(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter):
-    """Pair moves until the right weights are free, then Newton steps on those. Mutates b and G.
+    """Pair moves and, in turn, Newton steps on the free weights, until no pair violates by eps. Mutates b and G.
 
-    Pair moves find the active set soon and the last digits late; a Newton step on the free weights gives these at once.
+    Pair moves soon find which weights are free and the last digits late; Newton steps give these at once.
     Returns the moves made and the smallest curvature met.
     """
     moves = 0
     curvature_met = np.inf
-    if largest_violation(b, G, lower, upper) < eps:
-        return moves, curvature_met
-    for looser in LOOSER:
-        made, violation, met = smo(K, diag, b, G, lower, upper, looser * eps, curvature_floor, max_iter - moves)
+    goal = COARSE * eps
+    finished = largest_violation(b, G, lower, upper) < eps
+    while moves < max_iter and not finished:
+        made, _, met = smo(K, diag, b, G, lower, upper, goal, curvature_floor, min(MOVES_PER_TURN * b.size, max_iter - moves))
         moves += made
         curvature_met = min(curvature_met, met)
-        if moves >= max_iter:
-            break
-        if violation > 0.0:
-            polish(K, b, G, lower, upper, MOST_FREE)
-            violation = largest_violation(b, G, lower, upper)
-        if violation < eps:
-            break
+        complete = polish(K, b, G, lower, upper)
+        finished = complete and largest_violation(b, G, lower, upper) < eps
+        goal = eps
     return moves, curvature_met
 
 
