@@ -94,8 +94,9 @@ class _ReferenceFit(NestedParams):
         Phi = np.empty((X.shape[0], self.rank_), dtype=X.dtype)
         step = max(1, BLOCK_ENTRIES // self.references_.shape[0])
         for i in range(0, X.shape[0], step):
-            Phi[i : i + step] = self.kernel_(X[i : i + step], self.references_) @ self._factor.projection
-            Phi[i : i + step] -= self._factor.offset
+            K = self.kernel_(X[i : i + step], self.references_)
+            block = np.matmul(K, self._factor.projection, out=Phi[i : i + step], casting="same_kind")
+            block -= self._factor.offset
         return Phi
 
     def __sklearn_tags__(self):
@@ -215,7 +216,7 @@ def factorise(K_RR, center, floor) -> Factor:
             f"No eigenvalue of the {m} references' kernel matrix reaches eigenvalue_floor={floor:g} (the largest is {lam[-1]:.3g}): "
             "for this kernel the references are all alike. Use other references, a narrower kernel, a lower floor or center=False."
         )
-    projection = U[:, kept] / np.sqrt(lam[kept])
+    projection = np.ascontiguousarray(U[:, kept] / np.sqrt(lam[kept]))
     if center:
         projection -= projection.mean(axis=0)
     return Factor(lam[kept], projection, mu @ projection)

@@ -133,7 +133,11 @@ def newton_step(K, G):
             grad[k] -= L[q, k] * grad[q]
         ones[k] /= L[k, k]
         grad[k] /= L[k, k]
-    rho = grad.sum() / ones.sum() if r > 0 else 0.0
+    sum_ones, sum_grad = 0.0, 0.0
+    for k in range(r):
+        sum_ones += ones[k]
+        sum_grad += grad[k]
+    rho = sum_grad / sum_ones if r > 0 else 0.0
     step = np.zeros(f)
     for k in range(r):
         step[kept[k]] = rho * ones[k] - grad[k]
@@ -219,8 +223,11 @@ def optimise(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter):
 @njit(cache=True, nogil=True)
 def fill(order, lower, upper, total):
     """The feasible point that raises weights to their upper bound in the given order until they sum to total."""
-    b = lower.copy()
-    left = total - lower.sum()
+    b = np.empty(lower.size)
+    left = total
+    for t in range(lower.size):
+        b[t] = lower[t]
+        left -= lower[t]
     for t in order:
         step = min(upper[t] - lower[t], left)
         b[t] = upper[t] if step == upper[t] - lower[t] else b[t] + step

@@ -1,0 +1,39 @@
+"""Three descriptions of the same 100 samples: run it to draw docs/first_steps.png."""
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import make_moons
+from sklearn.pipeline import make_pipeline
+
+import refkernel as rk
+
+targets, _ = make_moons(100, noise=0.1, random_state=0)
+outliers = np.array([[0.4, 0.3], [0.5, 0.1], [0.6, 0.35], [-0.6, -0.5], [1.6, 0.8], [-1.2, 1.0]])
+X = np.vstack([targets, outliers])
+label = np.r_[np.ones(len(targets)), -np.ones(len(outliers))]
+models = {
+    "SVDD, RBF kernel": rk.SVDD(rk.RBF(scale=0.3), nu=0.1),
+    "SVDD, random references (case 2)": rk.SVDD(rk.ReferenceKernel(rk.RBF(scale=0.3), references="case2", random_state=0), nu=0.1),
+    "SVDD, targets and outliers (case 5)": rk.SVDD(rk.ReferenceKernel(rk.RBF(scale=0.3), references="case5"), nu=0.1),
+}
+
+x, y = np.meshgrid(np.linspace(-1.8, 2.8, 240), np.linspace(-1.2, 1.6, 200))
+figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), sharex=True, sharey=True, layout="constrained")
+for axis, (title, model) in zip(axes, models.items(), strict=True):
+    detector = make_pipeline(rk.TargetScaler(), model).fit(X, label)
+    decision = detector.decision_function(np.c_[x.ravel(), y.ravel()]).reshape(x.shape)
+    axis.contourf(x, y, decision, levels=20, cmap="cividis")
+    axis.contour(x, y, decision, levels=[0], colors="white", linewidths=2)
+    axis.scatter(*targets.T, s=14, c="white", edgecolors="black", linewidths=0.6, label="targets")
+    axis.scatter(*X[model.support_].T, s=26, c="#d55e00", edgecolors="black", linewidths=0.6, label="support vectors")
+    axis.scatter(*outliers.T, s=40, c="black", marker="x", label="known outliers")
+    axis.set_title(title)
+axes[0].legend(loc="lower left", framealpha=0.9)
+path = Path(__file__).parent.parent / "docs" / "first_steps.png"
+figure.savefig(path, dpi=80)
+print(f"Drawn to {path.name}")

@@ -1,0 +1,79 @@
+"""What several test modules share; helpers are fixtures, because tests are imported one by one (importlib mode)."""
+
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.linalg  # noqa: F401 (its BLAS must be loaded to be limited)
+from threadpoolctl import threadpool_limits
+
+threadpool_limits(1, user_api="blas")  # the problems are small and the tests run in parallel: threads would only wait for each other
+
+TASKS = ("iris_1", "seeds_2", "sonar_1")
+
+
+@pytest.fixture(scope="session")
+def golden():
+    """The outputs of the authors' own code by task, with samples in rows: {task: {name: array}}."""
+    if "REFKERNEL_DATA" not in os.environ:
+        pytest.skip("the golden vectors are found through REFKERNEL_DATA (the data folder next to golden/), which is not set")
+    folder = Path(os.environ["REFKERNEL_DATA"]).parent / "golden"
+    vectors = {}
+    for task in TASKS:
+        with np.load(folder / f"{task}.npz") as arrays:
+            named = {name.removeprefix("s1_"): arrays[name] for name in arrays.files}
+        vectors[task] = {name: a.T if name in ("Xtrain", "Xneg", "Xtest") or name.endswith("_R") else a for name, a in named.items()}
+    return vectors
+
+
+@pytest.fixture
+def samples():
+    """samples(n, d, seed): n draws of a correlated normal distribution with one heavy-tailed feature."""
+
+    def draw(n, d, seed, offset=0.0):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, d)) @ (np.eye(d) + 0.3 * rng.normal(size=(d, d)))
+        X[:, 0] *= np.exp(0.3 * rng.normal(size=n))
+        return X + offset
+
+    return draw
+
+
+@pytest.fixture
+def quiet():
+    """quiet(function, *args): the function's result, after asserting that it warned of nothing."""
+
+    def call(function, *args, **kwargs):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return function(*args, **kwargs)
+
+    return call
+
+
+@pytest.fixture
+def warned():
+    """warned(function, *args): the function's result and the list of the warnings' classes."""
+
+    def call(function, *args, **kwargs):
+        with warnings.catch_warnings(record=True) as record:
+            warnings.simplefilter("always")
+            result = function(*args, **kwargs)
+        return result, [w.category for w in record]
+
+    return call
+
+
+@pytest.fixture
+def same_decisions():
+    """same_decisions(a, b, X, rtol): assert that two fitted models give equal decision values, relative to their range."""
+
+    def check(a, b, X, rtol):
+        expected, got = a.decision_function(X), b.decision_function(X)
+        assert np.isfinite(expected).all()
+        assert np.ptp(expected) > 0
+        np.testing.assert_allclose(got, expected, rtol=0, atol=rtol * np.ptp(expected))
+
+    return check

@@ -1,0 +1,498 @@
+"""The dual problem and its solver: every solution carries a certificate, which naive code checks here."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import LinearConstraint, minimize
+from sklearn.svm import OneClassSVM
+
+from refkernel._dual import rows as rows_module
+from refkernel._dual import smo as jitted
+from refkernel._dual import solver
+from refkernel._dual.problem import DualProblem, one_class_svm, svdd
+from refkernel._dual.rows import Cached, Dense, Features
+from refkernel._dual.solver import solve
+from refkernel.kernels import RBF, Linear
+
+TOL = 1e-6
+every_seed = pytest.mark.parametrize("seed", range(5))
+
+
+def signed_svdd(diag, C, C_outlier, is_outlier):
+    """SVDD with negatives, in signed weights: targets in [0, C], outliers in [-C_outlier, 0]."""
+    zeros = np.zeros(diag.size)
+    return DualProblem(-0.5 * diag, np.where(is_outlier, -C_outlier, zeros), np.where(is_outlier, zeros, C), 1.0)
+
+
+def random_problem(rng, n, K):
+    """One of the three formulations, with random nu or C and, half of the time, sample weights."""
+    kind = rng.integers(3)
+    weight = rng.uniform(0.05, 3.0, n) if rng.random() < 0.5 else np.ones(n)
+    nu = rng.choice([rng.uniform(0.01, 1.0), 1.0, 1.0 / n])
+    if kind == 0:
+        return one_class_svm(np.diagonal(K), nu, weight)
+    if kind == 1:
+        return svdd(np.diagonal(K), 1.0 / (nu * weight.sum()), weight)
+    is_outlier = rng.random(n) < 0.3
+    is_outlier[rng.integers(n)] = False
+    return signed_svdd(np.diagonal(K), 1.0 / (nu * (~is_outlier).sum()), rng.uniform(0.01, 1.0), is_outlier)
+
+
+def random_kernel(rng, n):
+    """A positive semi-definite matrix: full rank, rank-deficient, with repeated rows, of equal rows, centred or zero; of any size."""
+    d = rng.integers(1, 6)
+    X = rng.normal(size=(n, d))
+    X = {0: X, 1: np.round(X), 2: X[rng.integers(0, n, n)], 3: np.repeat(X[:1], n, axis=0), 4: X + 100.0, 5: X}[rng.integers(6)]
+    K = X @ X.T if rng.random() < 0.5 else RBF(sigma=rng.uniform(0.1, 10.0))(X)
+    if rng.random() < 0.2:
+        J = np.eye(n) - 1.0 / n
+        K = J @ K @ J
+    return 0.5 * (K + K.T) * rng.choice([1.0, 1.0, 1e-6, 1e-12, 1e-30, 1e6, 1e30])
+
+
+def assert_optimal(problem, K, solution, tol=TOL):
+    """Feasible, within the promised gap and on the KKT conditions, by loops and exactly rounded sums of our own."""
+    b, n = solution.b, problem.p.size
+    assert solution.converged
+    assert solution.gap <= tol
+    assert (b >= problem.lower).all()
+    assert (b <= problem.upper).all()
+    weights = math.fsum(abs(b))
+    assert abs(math.fsum(b) - problem.total) <= 1e-12 * max(weights, abs(problem.total))
+
+    G = [math.fsum(K[i] * b) + problem.p[i] for i in range(n)]
+    size = max(K[i, i] for i in range(n))
+    rounding = 1e-13 * size * weights  # of a gradient: n products, and what n moves leave behind
+    room = math.fsum(problem.upper - problem.lower)
+    gap = min(
+        math.fsum((b[i] - problem.lower[i]) * (G[i] - r) if G[i] > r else (problem.upper[i] - b[i]) * (r - G[i]) for i in range(n))
+        for r in G
+    )
+    quadratic = math.fsum(b[i] * math.fsum(K[i] * b) for i in range(n))
+    spread = 0.5 * abs(math.fsum(b) * math.fsum(b * np.diagonal(K)) - quadratic)
+    scale = max(spread, 0.5e-6 * weights * math.fsum(abs(b * np.diagonal(K))))  # the floor that the solver documents
+    assert gap <= tol * scale * (1 + 1e-6) + rounding * room
+    for i in range(n):
+        assert b[i] == problem.upper[i] or (G[i] - solution.rho) * problem_mass(problem, b) >= -tol * scale - rounding * room
+        assert b[i] == problem.lower[i] or (G[i] - solution.rho) * problem_mass(problem, b) <= tol * scale + rounding * room
+
+
+def problem_mass(problem, b):
+    return math.fsum(b - problem.lower)
+
+
+def objective(problem, K, b):
+    return 0.5 * b @ K @ b + problem.p @ b
+
+
+def random_feasible(rng, problem):
+    """A mixture of vertices of the feasible set."""
+    vertices = [
+        jitted.fill(rng.permutation(problem.p.size), np.asarray(problem.lower, float), np.asarray(problem.upper, float), problem.total)
+        for _ in range(4)
+    ]
+    return rng.dirichlet(np.ones(4)) @ np.array(vertices)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_solution_of_random_problems_is_certified(seed):
+    """1,200 random problems of every kind, n from 1 to 40: feasible, gap within tol, KKT conditions hold."""
+    rng = np.random.default_rng(seed)
+    for _ in range(100):
+        n = int(rng.choice([1, 2, 3, rng.integers(4, 41)]))
+        K = random_kernel(rng, n)
+        problem = random_problem(rng, n, K)
+        assert_optimal(problem, K, solve(problem, Dense(K), tol=TOL))
+
+
+@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@given(
+    X=st.integers(1, 8).flatmap(lambda n: st.lists(st.lists(st.integers(-3, 3), min_size=2, max_size=2), min_size=n, max_size=n)),
+    weights=st.lists(st.integers(1, 5), min_size=8, max_size=8),
+    nu=st.floats(0.01, 1.0),
+    exponent=st.integers(-30, 30),
+    formulation=st.sampled_from(["one-class SVM", "SVDD", "SVDD with negatives"]),
+    negatives=st.integers(0, 127),
+    rbf=st.booleans(),
+)
+def test_every_solution_that_hypothesis_asks_for_is_certified(X, weights, nu, exponent, formulation, negatives, rbf):
+    """Small integer data, full of repeated and dependent rows, at any size of the kernel: the certificate always holds."""
+    X = np.array(X, dtype=float)
+    n = len(X)
+    K = (RBF(sigma=1.0)(X) if rbf else X @ X.T) * 10.0**exponent
+    w = np.array(weights[:n], dtype=float)
+    is_outlier = np.array([False] + [bool(negatives >> i & 1) for i in range(n - 1)])
+    problem = {
+        "one-class SVM": lambda: one_class_svm(np.diagonal(K), nu, w),
+        "SVDD": lambda: svdd(np.diagonal(K), 1.0 / (nu * w.sum()), w),
+        "SVDD with negatives": lambda: signed_svdd(np.diagonal(K), 1.0 / (nu * (~is_outlier).sum()), nu, is_outlier),
+    }[formulation]()
+    assert_optimal(problem, K, solve(problem, Dense(K), tol=TOL))
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-8, 1e-10])
+@every_seed
+def test_gap_follows_the_tolerance_that_was_asked(tol, seed):
+    """Looser and tighter tolerances than the default are kept too."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 3))
+    K = RBF(sigma=1.0)(X)
+    problem = random_problem(rng, 60, K)
+    assert_optimal(problem, K, solve(problem, Dense(K), tol=tol), tol)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_objective_equals_that_of_scipy(seed):
+    """SciPy's general solvers find no better point, and the gap bounds the distance to theirs."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 9))
+    X = rng.normal(size=(n, 3))
+    K = RBF(sigma=1.0)(X) if seed % 2 else X @ X.T
+    problem = random_problem(rng, n, K)
+    ours = solve(problem, Dense(K), tol=TOL)
+    theirs = minimize(
+        lambda b: objective(problem, K, b),
+        random_feasible(rng, problem),
+        jac=lambda b: K @ b + problem.p,
+        method="SLSQP",
+        bounds=list(zip(problem.lower, problem.upper, strict=True)),
+        constraints={"type": "eq", "fun": lambda b: b.sum() - problem.total, "jac": lambda b: np.ones((1, n))},
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    f = objective(problem, K, ours.b)
+    # SLSQP keeps its constraint to about 1e-12, worth less than 1e-9 of an objective of size 1 to 10
+    assert f <= theirs.fun + 1e-9
+    assert f - ours.gap * ours.scale <= theirs.fun + 1e-9
+    assert f == pytest.approx(theirs.fun, abs=1e-6)
+
+
+def test_objective_equals_that_of_an_interior_point_method():
+    """A second oracle, of another kind: SciPy's trust-constr on a problem with negatives."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(7, 2))
+    K = RBF(sigma=0.7)(X)
+    problem = signed_svdd(np.diagonal(K), 0.4, 0.3, np.arange(7) > 4)
+    theirs = minimize(
+        lambda b: objective(problem, K, b),
+        random_feasible(rng, problem),
+        jac=lambda b: K @ b + problem.p,
+        hess=lambda b: K,
+        method="trust-constr",
+        bounds=list(zip(problem.lower, problem.upper, strict=True)),
+        constraints=LinearConstraint(np.ones((1, 7)), problem.total, problem.total),
+        options={"gtol": 1e-10, "xtol": 1e-12, "maxiter": 2000},
+    )
+    assert objective(problem, K, solve(problem, Dense(K)).b) == pytest.approx(theirs.fun, abs=1e-6)  # the barrier's own precision
+
+
+@pytest.mark.parametrize("factor", [2.0**-100, 2.0**-20, 2.0**20, 2.0**100])
+@every_seed
+def test_kernel_times_a_power_of_two_gives_the_same_weights_bit_by_bit(factor, seed):
+    """Nothing in the solver is absolute: a factor that rounds nothing changes nothing."""
+    rng = np.random.default_rng(seed)
+    K = RBF(sigma=1.0)(rng.normal(size=(40, 3)))
+    problem = random_problem(rng, 40, K)
+    scaled = DualProblem(problem.p * factor, problem.lower, problem.upper, problem.total)
+    plain, other = solve(problem, Dense(K)), solve(scaled, Dense(K * factor))
+    np.testing.assert_array_equal(other.b, plain.b)
+    assert other.rho == plain.rho * factor
+    assert (other.gap, other.n_iter) == (plain.gap, plain.n_iter)
+
+
+@pytest.mark.parametrize("factor", [1e-250, 1e-150, 1e-6, 1e-3, 1e7, 1e150, 1e250])
+@every_seed
+def test_kernel_times_any_factor_gives_the_same_weights(factor, seed):
+    """A multiple of the kernel is the same problem, from one end of the double range to the other."""
+    rng = np.random.default_rng(seed)
+    K = RBF(sigma=1.0)(rng.normal(size=(40, 3)))
+    problem = random_problem(rng, 40, K)
+    scaled = DualProblem(problem.p * factor, problem.lower, problem.upper, problem.total)
+    plain, other = solve(problem, Dense(K)), solve(scaled, Dense(K * factor))
+    assert other.converged
+    assert other.gap <= TOL
+    # weights are known to sqrt(gap), and violations are driven 100 times below the gap's need
+    np.testing.assert_allclose(other.b, plain.b, rtol=0, atol=1e-6 * np.abs(plain.b).max())
+    np.testing.assert_allclose(other.G / factor, plain.G, rtol=0, atol=1e-8 * np.abs(plain.b).sum())
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_warm_start_from_any_feasible_point_gives_the_same_solution(seed):
+    """The optimum does not depend on where the search begins, and the optimum itself is recognised at once."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 50))
+    K = RBF(sigma=1.0)(rng.normal(size=(n, 3)))
+    problem = random_problem(rng, n, K)
+    cold = solve(problem, Dense(K))
+    for _ in range(3):
+        start = random_feasible(rng, problem)
+        before = start.copy()
+        warm = solve(problem, Dense(K), start=start)
+        np.testing.assert_array_equal(start, before)
+        assert_optimal(problem, K, warm)
+        assert abs(objective(problem, K, warm.b) - objective(problem, K, cold.b)) <= TOL * cold.scale
+        np.testing.assert_allclose(warm.G - warm.rho, cold.G - cold.rho, rtol=0, atol=1e-6 * np.abs(cold.b).sum())
+    again = solve(problem, Dense(K), start=cold.b)
+    assert again.n_iter == 0
+    np.testing.assert_allclose(again.b, cold.b, rtol=0, atol=1e-9 * np.abs(cold.b).max())
+
+
+@pytest.mark.parametrize(
+    "start", [[0.5, 0.5, 0.5], [1.2, -0.2, 0.0], [0.8, 0.2, 0.0], [0.5, 0.5], [math.nan, 0.5, 0.5], [math.inf, 0.0, 0.0]]
+)
+def test_infeasible_start_is_refused(start):
+    """Weights outside their bounds, of a wrong sum, number or kind are no start."""
+    with pytest.raises(ValueError, match="start is not feasible: weights must lie within their bounds and sum to 1"):
+        solve(svdd(np.ones(3), 0.6, np.ones(3)), Dense(np.eye(3)), start=start)
+
+
+@pytest.mark.parametrize("total", [-0.1, 3.1, math.nan])
+def test_infeasible_problem_is_refused(total):
+    """Bounds that cannot sum to the total are named with what they can sum to."""
+    with pytest.raises(ValueError, match=r"Infeasible: weights within their bounds sum to 0 … 3, not to"):
+        DualProblem(np.zeros(3), np.zeros(3), np.ones(3), total)
+
+
+def test_kernel_that_overflows_is_refused():
+    """NaN or infinity in the gradient stops the solver with the way out."""
+    K = np.array([[1.0, np.inf], [np.inf, 1.0]])
+    with pytest.raises(ValueError, match="overflows or is NaN on the training samples. Scale the data"):
+        solve(one_class_svm(np.ones(2), 0.5, np.ones(2)), Dense(K))
+
+
+@pytest.mark.parametrize("moves", [0, 1, 5])
+def test_move_limit_is_kept_and_told(moves):
+    """max_iter bounds the moves; the solution then says that it has not converged, and its gap is still a true bound."""
+    rng = np.random.default_rng(0)
+    K = RBF(sigma=1.0)(rng.normal(size=(60, 3)))
+    problem = one_class_svm(np.diagonal(K), 0.4, np.ones(60))
+    stopped, best = solve(problem, Dense(K), max_iter=moves, tol=1e-9), solve(problem, Dense(K))
+    assert stopped.n_iter <= moves
+    assert stopped.gap > 1e-9
+    assert not stopped.converged
+    assert objective(problem, K, stopped.b) - stopped.gap * stopped.scale <= objective(problem, K, best.b)
+
+
+@pytest.mark.parametrize("n", [1, 2, 30])
+def test_everything_at_the_bound_is_solved_without_a_move(n):
+    """nu = 1 leaves one feasible point: all weights at their bound."""
+    K = RBF(sigma=1.0)(np.random.default_rng(0).normal(size=(n, 2)))
+    solution = solve(one_class_svm(np.ones(n), 1.0, np.ones(n)), Dense(K))
+    np.testing.assert_allclose(solution.b, 1.0, rtol=1e-12)
+    assert solution.gap == pytest.approx(0.0, abs=1e-12)
+
+
+def test_two_points_have_the_solution_of_geometry():
+    """The smallest ball around two points is centred between them, its radius half their distance."""
+    X = np.array([[0.0, 0.0], [6.0, 8.0]])
+    solution = solve(svdd((X**2).sum(axis=1), 1.0, np.ones(2)), Dense(X @ X.T))
+    np.testing.assert_allclose(solution.b, [0.5, 0.5], rtol=1e-9)
+    assert solution.quadratic - 2 * solution.rho == pytest.approx(25.0)
+
+
+@pytest.fixture
+def all_rows():
+    """all_rows(X, cache): the same linear kernel as a matrix, as features and as cached rows of ``cache`` rows."""
+
+    def build(X, cache):
+        cached = Cached(Linear(), X, cache_size=cache * 8 * len(X) / 1e6)
+        assert cached.capacity == cache
+        return [Dense(X @ X.T), Features(X), cached]
+
+    return build
+
+
+@every_seed
+@pytest.mark.parametrize("capacity", [1, 2, 7, 25])
+@pytest.mark.parametrize("block_entries", [1, 40, 1 << 17])
+def test_dense_features_and_cached_rows_agree(seed, capacity, block_entries, all_rows, monkeypatch):
+    """Every way to hold K gives the same diagonal, blocks and products, in any order of requests and under eviction."""
+    monkeypatch.setattr(rows_module, "BLOCK_ENTRIES", block_entries)
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(25, 3))
+    K = X @ X.T
+    for rows in all_rows(X, capacity):
+        assert rows.n == 25
+        np.testing.assert_allclose(rows.diag, np.diagonal(K), rtol=1e-12)
+        np.testing.assert_allclose(rows.whole(), K, atol=1e-12)
+        for _ in range(12):
+            W = rng.permutation(25)[: rng.integers(0, 26)]
+            v, G = rng.normal(size=W.size), rng.normal(size=25)
+            expected = G + K[:, W] @ v
+            np.testing.assert_allclose(rows.block(W), K[np.ix_(W, W)], atol=1e-12)
+            np.testing.assert_allclose(rows.times(W, v), K[:, W] @ v, atol=1e-12)
+            rows.add(G, W, v)
+            np.testing.assert_allclose(G, expected, atol=1e-12)
+
+
+def test_cache_computes_a_row_once_while_it_stays():
+    """Rows that were used lately are not computed again; the one unused for longest makes room."""
+    computed = []
+
+    class Counting(Linear):
+        def __call__(self, X, Z=None):
+            computed.extend(X[:, 0].astype(int).tolist())
+            return super().__call__(X, Z)
+
+    X = np.arange(6.0)[:, None]
+    cache, G = Cached(Counting(), X, 3 * 8 * 6 / 1e6), np.zeros(6)
+    for row in (0, 1, 2, 0, 3, 0, 2, 1):
+        cache.add(G, np.array([row]), np.ones(1))
+    assert computed == [0, 1, 2, 3, 1]  # 3 takes the place of 1, which comes back last
+    np.testing.assert_allclose(G, X[:, 0] * (0 + 1 + 2 + 0 + 3 + 0 + 2 + 1))
+
+
+@pytest.mark.parametrize("working_set", [2, 8, 30])
+@pytest.mark.parametrize("cache", [1, 5, 80])
+@every_seed
+def test_working_sets_give_the_solution_of_the_whole(working_set, cache, seed, all_rows, monkeypatch):
+    """Beyond WHOLE samples the solver moves a working set at a time, and ends at the same certified optimum."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, 4)) + 1.0
+    K = X @ X.T
+    problem = random_problem(rng, 80, K)
+    whole = solve(problem, Dense(K))
+    monkeypatch.setattr(solver, "WHOLE", 10)
+    monkeypatch.setattr(solver, "WORKING_SET", working_set)
+    monkeypatch.setattr(solver, "START_SAMPLE", 16)
+    for rows in all_rows(X, cache):
+        parts = solve(problem, rows)
+        assert_optimal(problem, K, parts)
+        # decision values: of size Σ|b| · K, known to about the square root of the gap
+        np.testing.assert_allclose(parts.G - parts.rho, whole.G - whole.rho, rtol=0, atol=1e-5 * np.abs(whole.b).sum() * whole.size)
+
+
+@pytest.mark.parametrize("whole", [10, 1024])
+def test_libsvm_rule_starts_with_the_first_samples_at_the_bound(whole, monkeypatch):
+    """LIBSVM begins with the first nu·n weights at 1 and, where the kernel is smaller than tol, ends there."""
+    monkeypatch.setattr(solver, "WHOLE", whole)
+    K = 1e-4 * RBF(sigma=1.0)(np.random.default_rng(0).normal(size=(25, 2)))
+    solution = solve(one_class_svm(np.diagonal(K), 0.3, np.ones(25)), Dense(K), stopping="libsvm", tol=1e-3)
+    assert solution.n_iter == 0
+    assert solution.converged
+    np.testing.assert_allclose(solution.b, [1.0] * 7 + [0.5] + [0.0] * 17, rtol=1e-12, atol=1e-12)
+
+
+@every_seed
+@pytest.mark.parametrize("nu", [0.1, 0.37])
+@pytest.mark.parametrize("tol", [1e-3, 1e-6])
+def test_libsvm_rule_gives_the_weights_of_libsvm(seed, nu, tol):
+    """With its start, its rule and its choice of pairs the path is that of LIBSVM (through scikit-learn, no shrinking)."""
+    X = np.random.default_rng(seed).normal(size=(50, 3))
+    K = RBF(sigma=1.5)(X)
+    theirs = OneClassSVM(kernel="precomputed", nu=nu, tol=tol, shrinking=False).fit(K)
+    expected = np.zeros(50)
+    expected[theirs.support_] = theirs.dual_coef_[0]
+    ours = solve(one_class_svm(np.diagonal(K), nu, np.ones(50)), Dense(K), stopping="libsvm", tol=tol)
+    # LIBSVM holds kernel values in single precision, so the paths agree to about 1e-6, not to the last bit
+    np.testing.assert_allclose(ours.b, expected, rtol=0, atol=1e-4)
+    assert ours.rho == pytest.approx(-theirs.intercept_[0], abs=1e-4)
+
+
+@every_seed
+@pytest.mark.parametrize("whole", [10, 1024])
+def test_libsvm_rule_stops_at_an_absolute_violation(seed, whole, monkeypatch):
+    """At the end the largest gradient that may shrink exceeds the smallest that may grow by less than tol."""
+    monkeypatch.setattr(solver, "WHOLE", whole)
+    rng = np.random.default_rng(seed)
+    K = 50.0 * RBF(sigma=1.0)(rng.normal(size=(60, 3)))
+    problem = random_problem(rng, 60, K)
+    solution = solve(problem, Dense(K), stopping="libsvm", tol=1e-3)
+    G = K @ solution.b + problem.p
+    assert G[solution.b > problem.lower].max(initial=-np.inf) - G[solution.b < problem.upper].min(initial=np.inf) < 1e-3 + 1e-9
+
+
+@pytest.fixture
+def state():
+    """state(seed): K, diag, b, G, lower, upper, p at a random feasible point of a random problem with negatives."""
+
+    def build(seed, n=18):
+        rng = np.random.default_rng(seed)
+        K = RBF(sigma=1.0)(rng.normal(size=(n, 3)))
+        problem = signed_svdd(np.diagonal(K).copy(), 0.3, 0.2, rng.random(n) < 0.25)
+        b = random_feasible(rng, problem)
+        return K, np.diagonal(K).copy(), b, K @ b + problem.p, problem.lower, problem.upper, problem.p
+
+    return build
+
+
+def run_both(function, *args):
+    """The results and the mutated arguments of the jitted function and of its Python source must be equal."""
+    outcomes = []
+    for run in (function, function.py_func):
+        copies = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+        result = run(*copies)
+        outcomes.append([*(result if isinstance(result, tuple) else (result,)), *copies])
+    for compiled, plain in zip(*outcomes, strict=True):
+        # compiled code may fuse multiplications and additions: equal up to a few roundings, magnified by Cholesky factors
+        np.testing.assert_allclose(compiled, plain, rtol=1e-9, atol=1e-12)
+    return outcomes[0]
+
+
+@every_seed
+@pytest.mark.parametrize("name", ["smo", "optimise"])
+@pytest.mark.parametrize("max_iter", [0, 3, 10_000])
+def test_jitted_optimisers_equal_their_python_source(name, max_iter, seed, state):
+    """Pair moves, and pair moves with Newton steps, are the same plain Python."""
+    K, diag, b, G, lower, upper, _ = state(seed)
+    run_both(getattr(jitted, name), K, diag, b, G, lower, upper, 1e-9, 1e-12, max_iter)
+
+
+@every_seed
+def test_jitted_steps_equal_their_python_source(seed, state):
+    """Newton steps, cut at the bounds, are the same plain Python, with duplicated samples too."""
+    K, _, b, G, lower, upper, _ = state(seed)
+    run_both(jitted.polish, K, b, G, lower, upper)
+    F = run_both(jitted.free_weights, b, lower, upper)[0]
+    np.testing.assert_array_equal(F, np.flatnonzero((lower < b) & (b < upper)))
+    for W in (F, np.repeat(F, 2), F[:1], F[:0]):
+        step = run_both(jitted.newton_step, K[np.ix_(W, W)], G[W])[0]
+        assert abs(step.sum()) <= 1e-9 * (1 + np.abs(step).sum())
+    step = run_both(jitted.newton_step, K[np.ix_(F, F)], G[F])[0]
+    assert np.ptp(G[F] + K[np.ix_(F, F)] @ step) < 1e-9  # the law that defines it: gradients become equal
+    for part in (1e-3, 1.0, 50.0):
+        whole, moved = run_both(jitted.take_step, part * step, b[F], lower[F], upper[F])[0::2][:2]
+        assert (moved >= lower[F]).all()
+        assert (moved <= upper[F]).all()
+        assert not whole or np.allclose(moved, b[F] + part * step)
+
+
+@every_seed
+def test_jitted_certificates_equal_their_python_source(seed, state):
+    """The multiplier, the gap and the scales are the same plain Python, and those of a naive formula."""
+    K, diag, b, G, lower, upper, p = state(seed)
+    for point in (b, np.where(b > 0, upper, lower), lower.copy(), upper.copy()):
+        rho = run_both(jitted.multiplier, point, G, lower, upper)[0]
+        run_both(jitted.duality_gap, rho, point, G, lower, upper)
+        run_both(jitted.spread_and_mass, point, G, p, diag, lower)
+        violation = run_both(jitted.largest_violation, point, G, lower, upper)[0]
+        may_shrink, may_grow = G[point > lower], G[point < upper]
+        assert violation == max(may_shrink.max(initial=-np.inf) - may_grow.min(initial=np.inf), 0.0)
+        for at in (G.min(), rho, G.max()):
+            gap = run_both(jitted.gap_at, at, point, G, lower, upper)[0]
+            assert gap == pytest.approx(np.sum((point - lower) * np.maximum(G - at, 0) + (upper - point) * np.maximum(at - G, 0)))
+    quadratic, _, mass = jitted.spread_and_mass(b, G, p, diag, lower)
+    assert quadratic == pytest.approx(b @ K @ b)
+    assert mass == pytest.approx((b - lower).sum())
+
+
+@every_seed
+def test_jitted_start_equals_its_python_source(seed):
+    """The computed start is the same plain Python: feasible, with at most one weight between its bounds."""
+    rng = np.random.default_rng(seed)
+    lower, upper = -rng.uniform(0, 1, 9), rng.uniform(0, 1, 9)
+    for total in (lower.sum(), 0.0, 0.5 * upper.sum(), upper.sum()):
+        b = run_both(jitted.fill, rng.permutation(9), lower, upper, total)[0]
+        assert b.sum() == pytest.approx(total, abs=1e-12)
+        assert (b >= lower).all()
+        assert (b <= upper).all()
+        assert ((b > lower) & (b < upper)).sum() <= 1 or total in (lower.sum(), upper.sum())
+
+
+def test_every_jitted_function_is_run_as_python():
+    """A jitted function that is added must be added to the tests above too."""
+    tested = {"smo", "optimise", "polish", "free_weights", "newton_step", "take_step"}
+    tested |= {"multiplier", "duality_gap", "spread_and_mass", "largest_violation", "gap_at", "fill"}
+    assert {name for name, value in vars(jitted).items() if hasattr(value, "py_func")} == tested
