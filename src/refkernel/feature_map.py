@@ -9,18 +9,15 @@ Symbols (DESIGN: rows are samples): ``R`` (m × d) references, ``K_RR = k(R, R)`
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass
-
 import numpy as np
-import scipy.linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._factor import factorise
 from ._params import NestedParams
 from ._validation import OUTLIER, target_mask
-from .kernels import RBF, SYMMETRY_TOLERANCE, as_kernel, squared_norms
+from .kernels import RBF, as_kernel, squared_norms
 from .references import TrainingRows, as_strategy
 
 BLOCK_ENTRIES = 1 << 17
@@ -181,50 +178,6 @@ class ReferenceKernel(_ReferenceFit):
     >>> K(X).shape, K.diag(X).shape
     ((40, 40), (40,))
     """
-
-
-@dataclass(frozen=True)
-class Factor:
-    """Phi(X) = k(X, R) projection - offset: the centring and the whitening in one product."""
-
-    eigenvalues: np.ndarray
-    projection: np.ndarray
-    offset: np.ndarray
-
-
-def factorise(K_RR, center, floor) -> Factor:
-    """Centre, decompose and truncate the references' kernel matrix."""
-    m = K_RR.shape[0]
-    if not np.isfinite(K_RR).all():
-        raise ValueError("The base kernel overflows or is NaN on the references. Scale the data first, for example with TargetScaler.")
-    if center and m < 2:
-        raise ValueError(
-            f"Centring needs at least 2 references, and there is {m} (references='training' gives one for each of n_samples = {m}). "
-            "Add references, or pass center=False."
-        )
-    mu = K_RR.mean(axis=0) if center else np.zeros(m)
-    lam, U = scipy.linalg.eigh(_centred(K_RR, mu) if center else K_RR, check_finite=False)
-    if lam[0] < -SYMMETRY_TOLERANCE * max(abs(lam[-1]), abs(lam[0])):
-        warnings.warn(
-            f"The base kernel is indefinite on the references (eigenvalues {lam[0]:.3g} … {lam[-1]:.3g}): negative directions are dropped.",
-            UserWarning,
-            stacklevel=3,
-        )
-    kept = np.flatnonzero(lam >= floor)[::-1]
-    if kept.size == 0:
-        raise ValueError(
-            f"No eigenvalue of the {m} references' kernel matrix reaches eigenvalue_floor={floor:g} (the largest is {lam[-1]:.3g}): "
-            "for this kernel the references are all alike. Use other references, a narrower kernel, a lower floor or center=False."
-        )
-    projection = np.ascontiguousarray(U[:, kept] / np.sqrt(lam[kept]))
-    if center:
-        projection -= projection.mean(axis=0)
-    return Factor(lam[kept], projection, mu @ projection)
-
-
-def _centred(K, mu):
-    """J K J, given the column means of the symmetric K."""
-    return K - mu - mu[:, None] + mu.mean()
 
 
 def _validated(estimator, kernel, X, reset):

@@ -314,7 +314,7 @@ class OneClassSVM(_OneClass):
 
     def _warn(self, solution):
         super()._warn(solution)
-        if solution.scale > 0 and 0.5 * solution.quadratic <= solution.gap * solution.scale:
+        if solution.is_zero:
             warnings.warn(
                 "The one-class SVM's optimum is w = 0: its decision values are noise. The targets' mean is (nearly) the origin of the "
                 "kernel's space, as after centring on the training samples. Use center=False, references other than the targets, or SVDD.",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 ROUNDING = 1e-12
-"""Sums of bounds are known to this relative precision."""
+"""Sums of weights and of their products with the kernel are known to this relative precision."""
 
 BOUNDARY_SLACK = 1e-12
 """Scores are sums of kernel values whose rounding is well below this share of their size."""
@@ -56,6 +56,11 @@ class Solution:
     def boundary_slack(self) -> float:
         """What to give way at the boundary, so that samples on it (the free ones) count as inside, whatever the rounding."""
         return BOUNDARY_SLACK * self.size * float(np.abs(self.b).sum())
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether the certificate cannot tell w = Σ b phi(x) from 0."""
+        return self.scale > 0 and 0.5 * self.quadratic <= max(self.gap, ROUNDING) * self.scale
 
     @property
     def support(self) -> np.ndarray:

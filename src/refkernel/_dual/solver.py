@@ -13,10 +13,11 @@ from .smo import (
     largest_violation,
     multiplier,
     newton_step,
-    optimise,
     smo,
+    solve_whole,
     spread_and_mass,
     take_step,
+    violation_for,
 )
 
 STOPPING_RULES = ("relative", "libsvm")
@@ -27,17 +28,11 @@ WHOLE = 1024
 WORKING_SET = 256
 """Beyond that, samples that are optimised together."""
 
-EXTRA_DIGITS = 0.01
-"""Weights settle later than the objective does: violations are driven this far below what the gap needs."""
-
 START_SAMPLE = 256
 """Samples whose mean stands for the mean of all when a start is computed without the whole kernel."""
 
 CURVATURE_FLOOR = 1e-12
 """Pairs of equal samples have no curvature; this much (times the kernel's size) bounds their step, as in LIBSVM."""
-
-ROUNDING = 4.0 * np.finfo(float).eps
-"""Gradients are not known better than this, times the kernel's size and the sum of weights."""
 
 
 def solve(problem: DualProblem, rows, *, tol=1e-6, stopping="relative", start=None, max_iter=-1) -> Solution:
@@ -59,31 +54,29 @@ def solve(problem: DualProblem, rows, *, tol=1e-6, stopping="relative", start=No
     K = rows.whole() if rows.n <= WHOLE else None
     size = float(np.abs(rows.diag).max())
     floor = CURVATURE_FLOOR * (1.0 if stopping == "libsvm" else size or 1.0)
-    b = _start(problem, rows, K, stopping) if start is None else _feasible(problem, start)
+    b = _start(problem, rows, K, stopping, tol) if start is None else _feasible(problem, start)
     G = _gradient(problem, rows, K, b)
     if not np.isfinite(G).all():
         raise ValueError("The kernel overflows or is NaN on the training samples. Scale the data first, for example with TargetScaler.")
-    moves, curvature = 0, np.inf
-    while True:
-        eps = tol if stopping == "libsvm" else _tolerance(problem, rows.diag, b, G, tol)
-        if K is None:
-            made, met = _improve(problem, rows, b, G, eps, floor, limit - moves)
-        elif stopping == "libsvm":
-            made, _, met = smo(K, rows.diag, b, G, problem.lower, problem.upper, eps, floor, limit - moves)
-        else:
-            made, met = optimise(K, rows.diag, b, G, problem.lower, problem.upper, eps, floor, limit - moves)
+    if K is None:
+        moves, converged, curvature = _solve_by_working_sets(problem, rows, b, G, tol, stopping, floor, limit)
+    else:
+        libsvm = stopping == "libsvm"
+        bounds = problem.lower, problem.upper
+        moves, converged, curvature = solve_whole(K, rows.diag, problem.p, b, G, *bounds, tol, libsvm, floor, limit)
+    return _certified(problem, rows.diag, b, G, moves, converged, curvature)
+
+
+def _solve_by_working_sets(problem, rows, b, G, tol, stopping, floor, limit):
+    """As ``solve_whole``, for a kernel that is not held whole. Mutates b and G."""
+    moves, curvature, made = 0, np.inf, 1
+    while made > 0 and moves < limit:
+        eps = tol if stopping == "libsvm" else violation_for(tol, b, G, problem.p, rows.diag, problem.lower)
+        made, met = _improve(problem, rows, b, G, eps, floor, limit - moves)
         moves, curvature = moves + made, min(curvature, met)
-        if made == 0 or moves >= limit:
-            break
-    if K is None and stopping == "relative":
-        b, G = _polished(problem, rows, b, G)
-    return _certified(problem, rows.diag, b, G, moves, made == 0, curvature)
-
-
-def _tolerance(problem, diag, b, G, tol):
-    """The violation that keeps the gap within ``tol`` of the scale, as far as rounding lets it be seen."""
-    _, scale, mass = spread_and_mass(b, G, problem.p, diag, problem.lower)
-    return max(EXTRA_DIGITS * tol * scale / mass if mass > 0 else 0.0, ROUNDING * np.abs(diag).max() * np.abs(b).sum())
+    if stopping == "relative":
+        _polish(problem, rows, b, G)
+    return moves, made == 0, curvature
 
 
 def _certified(problem, diag, b, G, moves, converged, curvature):
@@ -108,17 +101,18 @@ def _improve(problem, rows, b, G, eps, floor, max_iter):
     return made, met
 
 
-def _polished(problem, rows, b, G):
-    """b and G after a Newton step on the free weights, where these are few and it helps."""
+def _polish(problem, rows, b, G):
+    """A Newton step on the free weights, where these are few and it helps. Mutates b and G."""
     F = free_weights(b, problem.lower, problem.upper)
     if not 2 <= F.size <= MOST_FREE:
-        return b, G
+        return
     moved, G_moved, b_F = b.copy(), G.copy(), b[F]
     take_step(newton_step(rows.block(F), G[F]), b_F, problem.lower[F], problem.upper[F])
     moved[F] = b_F
     rows.add(G_moved, F, b_F - b[F])
     before, after = (largest_violation(*point, problem.lower, problem.upper) for point in ((b, G), (moved, G_moved)))
-    return (moved, G_moved) if after < before else (b, G)
+    if after < before:
+        b[:], G[:] = moved, G_moved
 
 
 def _working_set(b, G, lower, upper):
@@ -135,14 +129,24 @@ def _working_set(b, G, lower, upper):
     return np.union1d(up, down)
 
 
-def _start(problem, rows, K, stopping):
-    """A computed feasible point: weights at the bound for the samples that are worst described by all samples alike."""
+def _start(problem, rows, K, stopping, tol):
+    """A computed feasible point: weights at the bound for the samples that are worst described by all samples alike.
+
+    All alike is itself the optimum of a one-class SVM whose kernel is centred on its samples.
+    """
     if stopping == "libsvm":
         return fill(np.arange(rows.n), problem.lower, problem.upper, problem.total)
     sample = np.arange(rows.n) if K is not None else np.unique(np.linspace(0, rows.n - 1, START_SAMPLE).astype(np.intp))
     alike = problem.upper[sample] * (problem.total / problem.upper[sample].sum())
     G = (K @ alike if K is not None else rows.times(sample, alike)) + problem.p
+    if K is not None and _optimal(problem, rows.diag, alike, G, tol):
+        return alike
     return fill(np.argsort(G, kind="stable"), problem.lower, problem.upper, problem.total)
+
+
+def _optimal(problem, diag, b, G, tol):
+    feasible = (b >= problem.lower).all()
+    return feasible and largest_violation(b, G, problem.lower, problem.upper) < violation_for(tol, b, G, problem.p, diag, problem.lower)
 
 
 def _gradient(problem, rows, K, b):
