@@ -1,8 +1,9 @@
 """One-class classification with reference kernels, scikit-learn compatible."""
 
-from . import kernels, metrics, references
+from . import kernels, metrics, model_selection, references
 from .feature_map import NPT, ReferenceKernel, ReferenceMap
 from .kernels import RBF
+from .model_selection import OneClassGridSearch
 from .one_class import SVDD, DegenerateSolutionWarning, OneClassSVM
 from .preprocessing import TargetScaler
 
@@ -13,11 +14,13 @@ __all__ = [
     "RBF",
     "SVDD",
     "DegenerateSolutionWarning",
+    "OneClassGridSearch",
     "OneClassSVM",
     "ReferenceKernel",
     "ReferenceMap",
     "TargetScaler",
     "kernels",
     "metrics",
+    "model_selection",
     "references",
 ]

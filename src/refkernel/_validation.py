@@ -35,3 +35,17 @@ def is_number(value: Any) -> bool:
 def check_positive(name: str, value: Any) -> None:
     if not (is_number(value) and value > 0):
         raise ValueError(f"{name}={value!r} must be a positive number.")
+
+
+def check_nu(nu: Any) -> float:
+    if not (is_number(nu) and 0 < nu <= 1):
+        raise ValueError(f"nu={nu!r} must be in (0, 1]: the share of targets that may be left outside.")
+    return float(nu)
+
+
+def check_bound(C: Any, n: float) -> float:
+    """C, if n targets (or the sum of their weights) with weights up to C can sum to 1."""
+    check_positive("C", C)
+    if C * n < 1.0 - 1e-12:
+        raise ValueError(f"C={C:g} leaves the dual infeasible: {n:g} targets need C >= {1.0 / n:.3g}. Raise C, or pass nu instead.")
+    return float(C)

@@ -100,6 +100,11 @@ class RBF(Kernel):
         K = negative_squared_distances(X, Z, unit=np.sqrt(2.0) * self._width())
         return np.exp(K, out=K)
 
+    def of_squared_distances(self, negative) -> np.ndarray:
+        """The kernel from ``negative_squared_distances``."""
+        K = negative * (0.5 / self._width() ** 2)
+        return np.exp(K, out=K)
+
     def diag(self, X):
         return np.ones(np.shape(X)[0])
 

@@ -15,11 +15,14 @@ from ._dual.problem import one_class_svm, svdd
 from ._dual.rows import BLOCK_ENTRIES, Cached, Dense, Features
 from ._dual.solver import STOPPING_RULES, solve
 from ._params import NestedParams
-from ._validation import check_positive, is_number, target_mask
+from ._validation import check_bound, check_nu, check_positive, target_mask
 from .kernels import SYMMETRY_TOLERANCE, as_kernel, squared_norms, symmetric
 from .references import TrainingRows
 
 PRECOMPUTED = "precomputed"
+
+DEFAULT_NU = 0.1
+"""SVDD's nu when neither nu nor C is given."""
 
 
 class DegenerateSolutionWarning(UserWarning):
@@ -33,6 +36,9 @@ class DegenerateSolutionWarning(UserWarning):
 
 class _OneClass(OutlierMixin, NestedParams):
     """The fit and the scores that both classifiers share; each adds its dual problem and its score."""
+
+    formulation: ClassVar[str]
+    """The name of the dual problem, for ``refkernel.model_selection``."""
 
     _score_uses_diag: ClassVar[bool]
 
@@ -214,6 +220,7 @@ class SVDD(_OneClass):
     array([ 1, -1])
     """
 
+    formulation = "svdd"
     _score_uses_diag = True
 
     def __init__(self, kernel="rbf", *, nu=None, C=None, tol=1e-6, max_iter=-1, cache_size=200, stopping="relative", random_state=None):
@@ -233,20 +240,16 @@ class SVDD(_OneClass):
 
     def _problem(self, diag, weight):
         _check_solver_params(self)
-        return svdd(diag, self._bound(weight), weight)
+        parameter, value = self.solved_parameter(self.nu, self.C)
+        n = weight.sum()
+        return svdd(diag, check_bound(value, n) if parameter == "C" else 1.0 / (check_nu(value) * n), weight)
 
-    def _bound(self, weight):
-        if self.nu is not None and self.C is not None:
-            raise ValueError(f"nu={self.nu!r} and C={self.C!r} are both given: pass one of them (C = 1 / (nu n)).")
-        if self.C is None:
-            return 1.0 / (_checked_nu(0.1 if self.nu is None else self.nu) * weight.sum())
-        check_positive("C", self.C)
-        if self.C * weight.sum() < 1.0 - 1e-12:
-            raise ValueError(
-                f"C={self.C:g} leaves the dual infeasible: {weight.sum():g} targets need C >= {1.0 / weight.sum():.3g}. "
-                "Raise C, or pass nu instead."
-            )
-        return float(self.C)
+    @staticmethod
+    def solved_parameter(nu, C):
+        """The one of nu and C that is given, and its value."""
+        if nu is not None and C is not None:
+            raise ValueError(f"nu={nu!r} and C={C!r} are both given: pass one of them (C = 1 / (nu n)).")
+        return ("C", C) if C is not None else ("nu", DEFAULT_NU if nu is None else nu)
 
     def _store(self, X, targets, solution):
         super()._store(X, targets, solution)
@@ -293,6 +296,7 @@ class OneClassSVM(_OneClass):
     array([ 1, -1])
     """
 
+    formulation = "ocsvm"
     _score_uses_diag = False
 
     def __init__(self, kernel="rbf", *, nu=0.1, tol=1e-6, max_iter=-1, cache_size=200, stopping="relative", random_state=None):
@@ -304,9 +308,14 @@ class OneClassSVM(_OneClass):
         self.stopping = stopping
         self.random_state = random_state
 
+    @staticmethod
+    def solved_parameter(nu, C):
+        """nu, the only one."""
+        return "nu", nu
+
     def _problem(self, diag, weight):
         _check_solver_params(self)
-        return one_class_svm(diag, _checked_nu(self.nu), weight)
+        return one_class_svm(diag, check_nu(self.nu), weight)
 
     def _store(self, X, targets, solution):
         super()._store(X, targets, solution)
@@ -325,12 +334,6 @@ class OneClassSVM(_OneClass):
     def _score(self, sums, diag):
         """w · phi(x)"""
         return sums
-
-
-def _checked_nu(nu):
-    if not (is_number(nu) and 0 < nu <= 1):
-        raise ValueError(f"nu={nu!r} must be in (0, 1]: the share of targets that may be left outside.")
-    return float(nu)
 
 
 def _check_solver_params(estimator):

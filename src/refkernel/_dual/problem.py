@@ -77,3 +77,13 @@ def one_class_svm(diag, nu, sample_weight) -> DualProblem:
 def svdd(diag, C, sample_weight) -> DualProblem:
     """min ½ b'Kb - ½ diag(K)'b, Σ b = 1, 0 <= b <= C w: Tax and Duin's dual, halved (as LIBSVM's tools solve it)."""
     return DualProblem(-0.5 * diag, np.zeros_like(sample_weight), C * sample_weight, 1.0)
+
+
+def ocsvm_family(diag, bounds):
+    """(p, totals, uppers) of the one-class SVMs with nu n = bounds, for ``solve_path``."""
+    return np.zeros_like(diag), bounds, np.ones_like(bounds)
+
+
+def svdd_family(diag, bounds):
+    """(p, totals, uppers) of the SVDDs with 1 / C = nu n = bounds, for ``solve_path``."""
+    return -0.5 * diag, np.ones_like(bounds), 1.0 / bounds

@@ -1,0 +1,159 @@
+"""What candidates of a grid share: the plan of a search."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from ..kernels import Kernel, as_kernel
+from .paths import Formulation
+
+KERNEL_AXES = ("scale", "sigma", "gamma", "degree", "coef0")
+"""Parameters of a base kernel that change neither the references nor the distances."""
+
+
+@dataclass
+class KernelAxis:
+    """One base kernel and the candidates on it: their numbers in the grid, and the value of nu or C of each."""
+
+    kernel: Any
+    parameter: str
+    candidates: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+
+
+@dataclass
+class Shared:
+    """Candidates that share preprocessing, references and distances.
+
+    ``prefix`` holds the transformers before the kernel, ``reference`` the ReferenceMap or ReferenceKernel (None on a plain
+    kernel), ``classifier`` the estimator at the end; ``key`` is the same for equal prefixes.
+    """
+
+    prefix: list[Any]
+    key: Any
+    reference: Any
+    classifier: Any
+    axes: list[KernelAxis] = field(default_factory=list)
+    members: list[Alone] = field(default_factory=list)
+
+    def formulation(self, axis: KernelAxis) -> Formulation:
+        """What to solve on the kernel matrix of an axis."""
+        solver = {name: getattr(self.classifier, name) for name in ("tol", "stopping", "max_iter")}
+        return Formulation(self.classifier.formulation, axis.values, axis.parameter, **solver)
+
+
+@dataclass
+class Alone:
+    """A candidate that shares nothing with others: fitted and scored as it is."""
+
+    estimator: Any
+    params: dict[str, Any]
+    candidate: int
+
+    def configured(self):
+        """A new estimator with the candidate's parameters."""
+        return clone(self.estimator).set_params(**clone_values(self.params))
+
+
+def plan(estimator, candidates) -> list[Shared | Alone]:
+    """Group the candidates of a grid by what they share."""
+    groups: dict[Any, list[tuple[int, dict]]] = defaultdict(list)
+    names = _axis_names(estimator)
+    for number, params in enumerate(candidates):
+        structure = {name: value for name, value in params.items() if name not in names}
+        groups[tuple((name, id(value)) for name, value in sorted(structure.items()))].append((number, params))
+    return [part for members in groups.values() for part in _parts(estimator, names, members)]
+
+
+def _parts(estimator, names, members):
+    """The Shared group of candidates that differ along the axes only, or each of them alone."""
+    structure = {name: value for name, value in members[0][1].items() if name not in names}
+    configured = clone(estimator).set_params(**clone_values(structure))
+    shared = _shared(configured)
+    alone = [Alone(estimator, params, number) for number, params in members]
+    if shared is None or names != _axis_names(configured):
+        return alone
+    shared.members.extend(alone)
+    kernel = as_kernel(shared.reference.kernel if shared.reference is not None else shared.classifier.kernel)
+    axes: dict[Any, KernelAxis] = {}
+    for number, params in members:
+        along = {names[name]: value for name, value in params.items() if name in names}
+        _place(axes, kernel, shared.classifier, along, number)
+    shared.axes.extend(axes.values())
+    return [shared]
+
+
+def _place(axes, kernel, classifier, along, number):
+    """Put a candidate on the axis of its kernel and of its parameter (nu or C)."""
+    nu, C = along.pop("nu", classifier.nu), along.pop("C", getattr(classifier, "C", None))
+    parameter, value = classifier.solved_parameter(nu, C)
+    key = (parameter, tuple(sorted((name, _key(v)) for name, v in along.items())))
+    if key not in axes:
+        axes[key] = KernelAxis(clone(kernel).set_params(**along) if along else kernel, parameter)
+    axes[key].candidates.append(number)
+    axes[key].values.append(value)
+
+
+def _steps(estimator):
+    return [step for _, step in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
+
+
+def _shared(estimator):
+    """The estimator's parts, if it is a classifier of this package on a kernel that can be shared; else None."""
+    *prefix, classifier = (step for step in _steps(estimator) if step not in (None, "passthrough"))
+    if not hasattr(classifier, "solved_parameter") or _is_precomputed(classifier.kernel):
+        return None
+    kernel = as_kernel(classifier.kernel)
+    reference = None
+    if hasattr(kernel, "references"):
+        reference = clone(kernel)
+        if reference.random_state is None and "random_state" in reference.get_params(deep=False):
+            reference.random_state = classifier.random_state
+    elif prefix and hasattr(prefix[-1], "kernel_matrix") and _is_linear(classifier.kernel):
+        reference = prefix.pop()
+    return Shared(prefix, tuple(map(_key, prefix)), reference, classifier)
+
+
+def _axis_names(estimator) -> dict[str, str]:
+    """The grid's names for the axes (nu, C and the base kernel's own) and what they stand for."""
+    shared = _shared(estimator)
+    if shared is None:
+        return {}
+    names = [name for name, _ in estimator.steps] if isinstance(estimator, Pipeline) else []
+    final = f"{names[-1]}__" if names else ""
+    if shared.reference is None:
+        kernel = f"{final}kernel__"
+    elif hasattr(as_kernel(shared.classifier.kernel), "references"):
+        kernel = f"{final}kernel__kernel__"
+    else:
+        kernel = f"{names[-2]}__kernel__"
+    owned = as_kernel(shared.classifier.kernel if shared.reference is None else shared.reference.kernel).get_params(deep=False)
+    return {f"{final}nu": "nu", f"{final}C": "C", **{f"{kernel}{axis}": axis for axis in KERNEL_AXES if axis in owned}}
+
+
+def _is_linear(kernel) -> bool:
+    return not _is_precomputed(kernel) and type(as_kernel(kernel)) is type(as_kernel("linear"))
+
+
+def _is_precomputed(kernel) -> bool:
+    return isinstance(kernel, str) and kernel == "precomputed"
+
+
+def clone_values(params) -> dict[str, Any]:
+    """Parameter values that a candidate may change without touching the grid's."""
+    return {name: clone(value, safe=False) for name, value in params.items()}
+
+
+def _key(value):
+    """Equal for values that are the same: by parameters for estimators, by identity for what cannot be compared."""
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        return type(value), tuple((name, _key(v)) for name, v in sorted(value.get_params(deep=False).items()))
+    if isinstance(value, Kernel | np.ndarray | list | dict) or not getattr(value, "__hash__", None):
+        return id(value)
+    return value

@@ -1,0 +1,89 @@
+"""Every value of nu or C on one kernel matrix: the layer below the estimators, for users who bring their own kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._dual.path import Path, solve_path
+from .._dual.problem import ocsvm_family, svdd_family
+from .._validation import check_bound, check_nu
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """A classifier ("svdd" or "ocsvm") with the values of its parameter ("nu"; for SVDD also "C") to solve for.
+
+    ``tol``, ``stopping`` and ``max_iter`` are those of the estimators.
+    """
+
+    classifier: str
+    values: Sequence[float]
+    parameter: str = "nu"
+    tol: float = 1e-6
+    stopping: str = "relative"
+    max_iter: int = -1
+
+
+def decision_paths(K, formulations: Sequence[Formulation], K_test, diag_test) -> list[np.ndarray]:
+    """Decision values on test samples, for every value of every formulation, from one kernel matrix.
+
+    Parameters
+    ----------
+    K : (n, n) kernel matrix of the training samples.
+    formulations : what to solve on it.
+    K_test : (t, n) kernel values of the test samples against the training samples.
+    diag_test : (t,) k(x, x) of the test samples.
+
+    Returns
+    -------
+    For each formulation an array (len(values), t), as the estimators' ``decision_function`` would give it.
+
+    Examples
+    --------
+    >>> import numpy as np, refkernel as rk
+    >>> from refkernel.model_selection import Formulation, decision_paths
+    >>> X = np.random.default_rng(0).normal(size=(30, 2))
+    >>> k = rk.RBF().fit(X)
+    >>> svdd, ocsvm = decision_paths(
+    ...     k(X), [Formulation("svdd", [0.1, 0.2, 0.3]), Formulation("ocsvm", [0.1, 0.5])], k(X[:5] + 1, X), k.diag(X[:5] + 1)
+    ... )
+    >>> svdd.shape, ocsvm.shape
+    ((3, 5), (2, 5))
+    """
+    K = np.ascontiguousarray(K, dtype=np.float64)
+    diag = np.ascontiguousarray(K.diagonal())
+    return [_decisions(K, diag, formulation, K_test, diag_test) for formulation in formulations]
+
+
+def _decisions(K, diag, formulation, K_test, diag_test):
+    family, decision = CLASSIFIERS[formulation.classifier]
+    bounds = _relative_bounds(formulation, diag.size)
+    order = np.argsort(bounds, kind="stable")
+    p, totals, uppers = family(diag, bounds[order])
+    options = {"tol": formulation.tol, "stopping": formulation.stopping, "max_iter": formulation.max_iter}
+    path = solve_path(K, diag, p, totals, uppers, **options)
+    decisions = np.empty((bounds.size, diag_test.size))
+    decisions[order] = decision(path, path.B @ K_test.T, diag_test)
+    return decisions
+
+
+def _relative_bounds(formulation, n):
+    """nu n for every value: the number of samples whose weights, all at the bound, make up the whole."""
+    if formulation.parameter == "nu":
+        return np.array([check_nu(value) * n for value in formulation.values])
+    return np.array([1.0 / check_bound(value, n) for value in formulation.values])
+
+
+def _svdd_decision(path: Path, sums, diag_test):
+    radius2 = np.maximum(path.quadratic - 2.0 * path.rho, 0.0) + path.slack
+    return 2.0 * sums - diag_test + (radius2 - path.quadratic)[:, None]
+
+
+def _ocsvm_decision(path: Path, sums, diag_test):
+    return sums - (path.rho - path.slack)[:, None]
+
+
+CLASSIFIERS = {"svdd": (svdd_family, _svdd_decision), "ocsvm": (ocsvm_family, _ocsvm_decision)}

@@ -1,0 +1,87 @@
+"""Scores of candidates on a test fold, all at once where that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.metrics import get_scorer
+
+from .. import metrics
+from .._validation import OUTLIER
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """A scorer, the same for many rows of decision values at once where there is one, and whether it needs both kinds."""
+
+    scorer: Callable
+    at_once: Callable | None
+    needs_both: bool
+
+    def of_model(self, model, X, y) -> float:
+        """The score of a fitted model."""
+        return float(self.scorer(model, X, y))
+
+    def of_decisions(self, decisions, X, y) -> np.ndarray:
+        """The scores of models known by their decision values (q × t) on X."""
+        if self.at_once is not None:
+            return self.at_once(decisions, np.asarray(y) != OUTLIER)
+        return np.array([self.of_model(Decided(row), X, y) for row in decisions])
+
+
+class Decided(OutlierMixin, BaseEstimator):
+    """Stands for a fitted model in front of a scorer: its decision values on the test samples are known."""
+
+    def __init__(self, decision):
+        self.decision = decision
+
+    def fit(self, X, y=None):
+        return self
+
+    def decision_function(self, X):
+        return self.decision
+
+    score_samples = decision_function
+
+    def predict(self, X):
+        return np.where(self.decision >= 0, 1, -1)
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+
+def as_scoring(scoring: Any) -> Scoring:
+    """The scoring that a name or a callable stands for."""
+    if isinstance(scoring, str) and scoring in NAMES:
+        return NAMES[scoring]
+    if isinstance(scoring, str) or callable(scoring):
+        return Scoring(get_scorer(scoring), None, False)
+    raise ValueError(f"scoring={scoring!r} must be one of {sorted(NAMES)}, the name of a scikit-learn scorer, or a callable.")
+
+
+def _rates(decisions, is_target):
+    accepted = decisions >= 0
+    return accepted[:, is_target].mean(axis=1), 1.0 - accepted[:, ~is_target].mean(axis=1)
+
+
+def _gmeans(decisions, is_target):
+    tpr, tnr = _rates(decisions, is_target)
+    return np.sqrt(tpr * tnr)
+
+
+def _balanced(decisions, is_target):
+    tpr, tnr = _rates(decisions, is_target)
+    return 0.5 * (tpr + tnr)
+
+
+NAMES = {
+    "gmean": Scoring(metrics.gmean_scorer, _gmeans, True),
+    "balanced_accuracy": Scoring(get_scorer("balanced_accuracy"), _balanced, True),
+    "tpr_at_tnr": Scoring(metrics.tpr_at_tnr_scorer, None, True),
+    "roc_auc": Scoring(get_scorer("roc_auc"), None, True),
+    "average_precision": Scoring(get_scorer("average_precision"), None, True),
+}
