@@ -14,8 +14,9 @@ from scipy.linalg import lapack
 
 from .kernels import SYMMETRY_TOLERANCE
 
-PIVOT_TOLERANCE = 1e-14
-"""A pivoted Cholesky factorisation stops here (times the largest diagonal): what it leaves out is rounding."""
+PIVOT_TOLERANCE = 1e-12
+"""A pivoted Cholesky factorisation stops here: what it leaves out of m eigenvalues, at most m times this, is far below
+any sensible floor, and above the rounding of kernel values near 1."""
 
 LOW_RANK = 0.75
 """Share of m up to which a pivoted factor and a small eigendecomposition are cheaper than a whole one."""
@@ -49,39 +50,59 @@ def factorise(K_RR, center, floor) -> Factor:
     return Factor(lam[kept], projection, mu @ projection)
 
 
-def whitened(K_RR, K_ZR, center, floor) -> tuple[np.ndarray, int]:
-    """Features of Z whose inner products are the reference kernel, and the kernel's rank: no more work than that needs.
+class Whitening:
+    """The reference kernel's inner products, with no more work than they need.
 
     If M - floor·I (M = Kc_RR + 11'/m, or K_RR without centring) has a Cholesky factor, all eigenvalues of M exceed the
-    floor: nothing is truncated, and the features are Kc_ZR L^-T with M = LL'. Else the spectrum decays: a pivoted Cholesky
-    factor and a small eigendecomposition, or a whole one where neither proves that the rank is the same.
+    floor: nothing is truncated, and features of Z are Kc_ZR L^-T with M = LL'. Else the spectrum decays: a pivoted Cholesky
+    factor and a small eigendecomposition, or a whole one where the former does not prove that the rank is the same.
+
+    Attributes
+    ----------
+    rank : int, the eigenvalues that are kept.
+    whole : bool, whether nothing was truncated.
     """
-    m = check_references(K_RR, center)
-    if center:
-        mu = K_RR.mean(axis=0)
-        Kc_RR = centred(K_RR, mu)
-        Kc_ZR = K_ZR - mu
-        Kc_ZR -= Kc_ZR.mean(axis=1)[:, None]
-        M = Kc_RR + 1.0 / m
-    else:
-        Kc_RR, Kc_ZR, M = K_RR, K_ZR, K_RR
-    L = _cholesky_above(M, floor)
-    if L is not None:
-        Phi, _ = lapack.dtrtrs(L, Kc_ZR.T, lower=1)
-        return Phi.T, m - int(center)
-    lam, U = _eigenpairs(Kc_RR, floor)
-    return Kc_ZR @ (U / np.sqrt(lam)), lam.size
+
+    def __init__(self, K_RR, center, floor):
+        m = check_references(K_RR, center)
+        self.center = center
+        self.mu = K_RR.mean(axis=0)
+        self._L = _cholesky_above(centred(K_RR, self.mu, common=1.0 / m) if center else K_RR.copy(), floor)
+        self.whole = self._L is not None
+        self.rank = m - int(center)
+        if not self.whole:
+            lam, U = _eigenpairs(centred(K_RR, self.mu) if center else K_RR, floor)
+            check_rank(lam.size, m, floor, float(lam.max(initial=0.0)))
+            self._projection = U / np.sqrt(lam)
+            self.rank = lam.size
+
+    def centred_rows(self, K_ZR):
+        """Kc_ZR = (K_ZR - 1 mu') J; K_ZR itself without centring."""
+        if not self.center:
+            return K_ZR
+        Kc_ZR = K_ZR - self.mu
+        Kc_ZR -= np.add.reduce(Kc_ZR, axis=1, keepdims=True) / self.mu.size
+        return Kc_ZR
+
+    def features(self, Kc_ZR):
+        """Features of Z, of any basis."""
+        if self.whole:
+            Phi, _ = lapack.dtrtrs(self._L, Kc_ZR.T, lower=1)
+            return Phi.T
+        return Kc_ZR @ self._projection
 
 
-def centred(K, mu) -> np.ndarray:
-    """J K J, given the column means of the symmetric K."""
-    return K - mu - (mu - mu.mean())[:, None]
+def centred(K, mu, common=0.0) -> np.ndarray:
+    """J K J + common 11', given the column means of the symmetric K."""
+    Kc = K - mu
+    Kc -= (mu - (mu.mean() + common))[:, None]
+    return Kc
 
 
 def check_references(K_RR, center) -> int:
     """m, if K_RR can be factorised."""
     m = K_RR.shape[0]
-    if not np.isfinite(K_RR).all():
+    if not np.isfinite(K_RR.sum()):
         raise ValueError("The base kernel overflows or is NaN on the references. Scale the data first, for example with TargetScaler.")
     if center and m < 2:
         raise ValueError(
@@ -100,32 +121,29 @@ def check_rank(rank, m, floor, largest) -> None:
 
 
 def _cholesky_above(M, floor):
-    """The lower Cholesky factor of M if M - floor·I is positive definite, else None."""
-    shifted = M.copy()
-    shifted.flat[:: M.shape[0] + 1] -= floor
-    _, refused = lapack.dpotrf(shifted.T, lower=1, clean=0, overwrite_a=1)
+    """The lower Cholesky factor of M if M - floor·I is positive definite, else None. Overwrites M."""
+    diagonal = np.einsum("ii->i", M)
+    diagonal -= floor
+    _, refused = lapack.dpotrf(M.T, lower=1, clean=0)
     if refused:
         return None
-    L, _ = lapack.dpotrf(M.T, lower=1, clean=0)
-    return L
+    diagonal += floor
+    return lapack.dpotrf(M.T, lower=1, clean=0, overwrite_a=1)[0]
 
 
 def _eigenpairs(Kc_RR, floor):
     """The eigenvalues that reach the floor, and their eigenvectors."""
     m = Kc_RR.shape[0]
-    tolerance = PIVOT_TOLERANCE * max(float(Kc_RR.diagonal().max()), 0.0)
-    C, pivots, k, _ = lapack.dpstrf(Kc_RR.T, tol=tolerance, lower=1)
+    C, pivots, k, _ = lapack.dpstrf(Kc_RR.T, tol=PIVOT_TOLERANCE, lower=1)
     if 0 < k <= LOW_RANK * m:
         L = np.tril(C[:, :k])
-        lam, V = scipy.linalg.eigh(L.T @ L, check_finite=False, overwrite_a=True, driver="evd")
-        left_out = (m - k) * tolerance + PIVOT_TOLERANCE * lam[-1]
+        lam, V, _ = lapack.dsyevd(L.T @ L, lower=1, overwrite_a=1)
+        left_out = 2 * m * PIVOT_TOLERANCE
         if not ((lam >= floor - left_out) & (lam < floor + left_out)).any():
             kept = lam >= floor
-            check_rank(int(kept.sum()), m, floor, lam[-1])
-            U = np.empty((m, int(kept.sum())))
+            U = np.empty((m, np.count_nonzero(kept)))
             U[pivots - 1] = L @ (V[:, kept] / np.sqrt(lam[kept]))
             return lam[kept], U
-    lam, U = scipy.linalg.eigh(Kc_RR, check_finite=False, driver="evd")
+    lam, U, _ = lapack.dsyevd(Kc_RR.T, lower=1)
     kept = lam >= floor
-    check_rank(int(kept.sum()), m, floor, lam[-1])
     return lam[kept], U[:, kept]

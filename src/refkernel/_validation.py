@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from numbers import Real
 from typing import Any
@@ -12,24 +13,25 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 OUTLIER = -1
 
 
-def target_mask(X, y) -> np.ndarray:
+def target_mask(X, y, warn=True) -> np.ndarray:
     """True for the rows that are targets."""
     if y is None:
         return np.ones(X.shape[0], dtype=bool)
-    y = column_or_1d(y)
-    check_consistent_length(X, y)
+    if warn:
+        y = column_or_1d(y)
+        check_consistent_length(X, y)
     is_target = np.asarray(y != OUTLIER, dtype=bool)
     if not is_target.any():
         raise ValueError("All labels are -1 (known outliers): at least one target is needed. Targets are labelled +1.")
-    unusual = [label for label in np.unique(y[is_target]).tolist() if label != 1]
-    if unusual:
+    if warn and not np.isin(y[is_target], (1,)).all():
+        unusual = [label for label in np.unique(y[is_target]).tolist() if label != 1]
         warnings.warn(f"Labels {unusual[:5]} in y are taken as targets: only -1 marks an outlier, +1 a target.", UserWarning, stacklevel=3)
     return is_target
 
 
 def is_number(value: Any) -> bool:
     """A finite real number, and no bool."""
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def check_positive(name: str, value: Any) -> None:

@@ -92,7 +92,11 @@ class RBF(Kernel):
             check_positive("sigma", self.sigma)
             return self
         check_positive("scale", self.scale)
-        return RBF(self.scale, _positive_or_one(np.sqrt(self.scale) * root_mean_squared_distance(X, sample_weight)), self.fit_on)
+        return self.of_width(root_mean_squared_distance(X, sample_weight))
+
+    def of_width(self, distance) -> RBF:
+        """This kernel with the width that a root mean squared distance gives."""
+        return RBF(self.scale, _positive_or_one(np.sqrt(self.scale) * distance), self.fit_on)
 
     def __call__(self, X, Z=None):
         if sp.issparse(X) or sp.issparse(Z):

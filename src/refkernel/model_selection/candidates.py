@@ -82,20 +82,21 @@ def _parts(estimator, names, members):
     shared.members.extend(alone)
     kernel = as_kernel(shared.reference.kernel if shared.reference is not None else shared.classifier.kernel)
     axes: dict[Any, KernelAxis] = {}
+    fixed = kernel.get_params(deep=False)
     for number, params in members:
         along = {names[name]: value for name, value in params.items() if name in names}
-        _place(axes, kernel, shared.classifier, along, number)
+        _place(axes, type(kernel), fixed, shared.classifier, along, number)
     shared.axes.extend(axes.values())
     return [shared]
 
 
-def _place(axes, kernel, classifier, along, number):
+def _place(axes, make, fixed, classifier, along, number):
     """Put a candidate on the axis of its kernel and of its parameter (nu or C)."""
     nu, C = along.pop("nu", classifier.nu), along.pop("C", getattr(classifier, "C", None))
     parameter, value = classifier.solved_parameter(nu, C)
     key = (parameter, tuple(sorted((name, _key(v)) for name, v in along.items())))
     if key not in axes:
-        axes[key] = KernelAxis(clone(kernel).set_params(**along) if along else kernel, parameter)
+        axes[key] = KernelAxis(make(**{**fixed, **along}), parameter)
     axes[key].candidates.append(number)
     axes[key].values.append(value)
 

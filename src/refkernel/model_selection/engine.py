@@ -11,10 +11,10 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
 
-from .._factor import whitened
+from .._factor import Whitening
 from .._validation import target_mask
-from ..kernels import negative_squared_distances, squared_norms
-from ..references import TrainingRows, as_strategy
+from ..kernels import negative_squared_distances, root_mean_squared_distance, squared_norms
+from ..references import GENERATED, TrainingRows, as_strategy
 from .candidates import Shared
 from .paths import decision_paths
 
@@ -29,9 +29,12 @@ class Scores:
     score_time: np.ndarray
 
 
-def evaluate(parts, X, y, train, test, scoring) -> Scores:
-    """Fit the parts of a plan on one training fold and score them on its test fold."""
-    fold = _Fold(X, y, train, test)
+def evaluate(parts, X, y, train, test, scoring, reference_sets) -> Scores:
+    """Fit the parts of a plan on one training fold and score them on its test fold.
+
+    ``reference_sets`` remembers generated references from fold to fold; results do not depend on what it holds.
+    """
+    fold = _Fold(X, y, train, test, reference_sets)
     rows = [row for part in parts for row in (_shared_rows if isinstance(part, Shared) else _alone_rows)(part, fold, scoring)]
     candidates, scores, fit_time, score_time = (np.array(column) for column in zip(*rows, strict=True))
     return Scores(candidates, scores, fit_time, score_time)
@@ -67,20 +70,21 @@ def _shared_rows(part, fold, scoring):
 class _Fold:
     """One split of the data, with what was computed on it so far."""
 
-    def __init__(self, X, y, train, test):
-        self.X_train, self.X_test = _safe_indexing(X, train), _safe_indexing(X, test)
-        self.y_train: Any = None if y is None else _safe_indexing(y, train)
-        self.y_test: Any = None if y is None else _safe_indexing(y, test)
+    def __init__(self, X, y, train, test, reference_sets):
+        self.X_train, self.X_test = _rows(X, train), _rows(X, test)
+        self.y_train: Any = None if y is None else y[train]
+        self.y_test: Any = None if y is None else y[test]
+        self.is_target = target_mask(train, self.y_train, warn=False)
         self._prefixes: dict = {}
+        self._reference_sets = reference_sets
 
     def samples(self, part):
         """The preprocessed samples of this fold against the references of a group; None where they are sparse."""
         X_train, X_test = self._preprocessed(part)
         if sp.issparse(X_train):
             return None
-        is_target = target_mask(X_train, self.y_train)
-        rows = TrainingRows(X_train, np.flatnonzero(is_target), np.flatnonzero(~is_target))
-        return Samples(rows, X_test, part.reference)
+        rows = TrainingRows(X_train, np.flatnonzero(self.is_target), np.flatnonzero(~self.is_target))
+        return Samples(rows, X_test, part.reference, self._reference_sets)
 
     def _preprocessed(self, part):
         if part.key not in self._prefixes:
@@ -94,40 +98,102 @@ class _Fold:
         return self._prefixes[part.key]
 
 
-class Samples:
-    """Training targets X and test samples T against references R, and their distances, for any base kernel.
+class ReferenceSet:
+    """Reference vectors, their distances, and their factorisation for each base kernel."""
 
-    Without ``reference`` (a ReferenceMap or ReferenceKernel) the targets are their own references and nothing is centred:
-    the plain base kernel.
+    def __init__(self, R, center, floor):
+        self.R, self.center, self.floor = R, center, floor
+        self.fitted = _Widths(R)
+        self._distances: Any = None
+        self._whitenings: dict[int, Whitening] = {}
+
+    def whitening(self, kernel, fitted) -> Whitening:
+        """The factorisation for a fitted kernel; kept for kernels that are fitted here, and so are always the same."""
+        if id(kernel) in self._whitenings:
+            return self._whitenings[id(kernel)]
+        if hasattr(fitted, "of_squared_distances"):
+            if self._distances is None:
+                self._distances = negative_squared_distances(self.R)
+            K_RR = fitted.of_squared_distances(self._distances)
+        else:
+            K_RR = fitted(self.R)
+        whitening = Whitening(K_RR, self.center, self.floor)
+        if kernel.fit_on == "references":
+            self._whitenings[id(kernel)] = whitening
+        return whitening
+
+
+class _Widths:
+    """Kernels fitted on the same samples: their distances are measured once."""
+
+    def __init__(self, X):
+        self.X = X
+        self._distance: float | None = None
+
+    def __call__(self, kernel):
+        if not hasattr(kernel, "of_width") or kernel.sigma is not None:
+            return kernel.fit(self.X)
+        if self._distance is None:
+            self._distance = root_mean_squared_distance(self.X)
+        return kernel.of_width(self._distance)
+
+
+class Samples:
+    """Training targets X and test samples against references, and their distances, for any base kernel.
+
+    Without ``reference`` (a ReferenceMap or ReferenceKernel) it is the plain base kernel on the targets. Sets of generated
+    references that were met before, in another fold, are found again in ``reference_sets``.
     """
 
-    def __init__(self, rows: TrainingRows, X_test, reference=None):
-        self.reference = reference
-        self.X = rows.X[rows.targets]
-        self.n = self.X.shape[0]
-        self.Z = np.vstack([self.X, X_test])
-        self.R = self.X
+    def __init__(self, rows: TrainingRows, X_test, reference=None, reference_sets=None):
+        X = rows.X[rows.targets]
+        self.X, self.n = X, X.shape[0]
+        self._fitted = _Widths(X)
+        self.Z = np.concatenate([X, X_test])
+        self.references: ReferenceSet | None = None
+        self.begin_with_targets = False
         if reference is not None:
-            self.R = as_strategy(reference.references).draw(rows, check_random_state(reference.random_state)).vectors
+            drawn = as_strategy(reference.references).draw(rows, check_random_state(reference.random_state))
+            self.begin_with_targets = np.array_equal(drawn.indices[: self.n], rows.targets)
+            self.references = _reference_set(drawn, reference, {} if reference_sets is None else reference_sets)
         self._distances: Any = None
 
     def grams(self, kernel):
         """K (n × n), K_test (t × n) and the diagonal of the test samples, for one base kernel."""
-        if self.reference is None:
-            fitted = kernel.fit(self.X)
-            K_ZX = self._values(fitted)[0]
+        if self.references is None:
+            fitted = self._fitted(kernel)
+            K_ZX = self._values(fitted, self.X)
             return K_ZX[: self.n], K_ZX[self.n :], fitted.diag(self.Z[self.n :])
-        fitted = kernel.fit(self.R if kernel.fit_on == "references" else self.X)
-        K_ZR, K_RR = self._values(fitted)
-        Phi, _ = whitened(K_RR, K_ZR, self.reference.center, self.reference.eigenvalue_floor)
+        references = self.references
+        fitted = references.fitted(kernel) if kernel.fit_on == "references" else self._fitted(kernel)
+        whitening = references.whitening(kernel, fitted)
+        Kc_ZR = whitening.centred_rows(self._values(fitted, references.R))
+        if whitening.whole and self.begin_with_targets:  # then K(z, x) = Kc(z, x) for every reference x
+            K_ZX = Kc_ZR[:, : self.n]
+            return K_ZX[: self.n], K_ZX[self.n :], squared_norms(whitening.features(Kc_ZR[self.n :]))
+        Phi = whitening.features(Kc_ZR)
         K_ZX = Phi @ Phi[: self.n].T
         return K_ZX[: self.n], K_ZX[self.n :], squared_norms(Phi[self.n :])
 
-    def _values(self, kernel):
-        """k(Z, R) and k(R, R) (the latter only for a reference kernel)."""
+    def _values(self, kernel, R):
+        """k(Z, R)."""
         if not hasattr(kernel, "of_squared_distances"):
-            return kernel(self.Z, self.R), kernel(self.R) if self.reference is not None else None
+            return kernel(self.Z, R)
         if self._distances is None:
-            D_ZR = negative_squared_distances(self.Z, self.R)
-            self._distances = D_ZR, negative_squared_distances(self.R) if self.reference is not None else None
-        return tuple(None if D is None else kernel.of_squared_distances(D) for D in self._distances)
+            self._distances = negative_squared_distances(self.Z, R)
+        return kernel.of_squared_distances(self._distances)
+
+
+def _reference_set(drawn, reference, known):
+    """The set of these references; the same object where generated ones are drawn again."""
+    key = (reference.center, reference.eigenvalue_floor, drawn.vectors.tobytes()) if (drawn.indices == GENERATED).all() else None
+    if key is not None and key in known:
+        return known[key]
+    references = ReferenceSet(drawn.vectors, reference.center, reference.eigenvalue_floor)
+    if key is not None:
+        known[key] = references
+    return references
+
+
+def _rows(X, indices):
+    return X[indices] if isinstance(X, np.ndarray) else _safe_indexing(X, indices)

@@ -73,8 +73,8 @@ def _decisions(K, diag, formulation, K_test, diag_test):
 def _relative_bounds(formulation, n):
     """nu n for every value: the number of samples whose weights, all at the bound, make up the whole."""
     if formulation.parameter == "nu":
-        return np.array([check_nu(value) * n for value in formulation.values])
-    return np.array([1.0 / check_bound(value, n) for value in formulation.values])
+        return np.array([check_nu(value) for value in formulation.values]) * n
+    return 1.0 / np.array([check_bound(value, n) for value in formulation.values])
 
 
 def _svdd_decision(path: Path, sums, diag_test):

@@ -64,8 +64,11 @@ def as_scoring(scoring: Any) -> Scoring:
 
 
 def _rates(decisions, is_target):
-    accepted = decisions >= 0
-    return accepted[:, is_target].mean(axis=1), 1.0 - accepted[:, ~is_target].mean(axis=1)
+    accepted = (decisions >= 0).astype(np.float64)
+    targets, outliers = np.count_nonzero(is_target), np.count_nonzero(~is_target)
+    kinds = np.array([is_target, ~is_target], dtype=np.float64)
+    counts = accepted @ kinds.T
+    return counts[:, 0] / targets, (outliers - counts[:, 1]) / outliers
 
 
 def _gmeans(decisions, is_target):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
 import time
 import warnings
@@ -14,7 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold, check_cv
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.utils import check_random_state, indexable
+from sklearn.utils import check_random_state, column_or_1d, indexable
 from threadpoolctl import ThreadpoolController
 
 from .._validation import OUTLIER
@@ -90,6 +91,7 @@ class OneClassGridSearch(BaseSearchCV):
             -1 for outliers, +1 for targets.
         """
         X, y = indexable(X, y)
+        y = None if y is None else column_or_1d(y)
         scoring = as_scoring(self.scoring)
         _check_kinds(y, scoring, self.scoring)
         random_state = check_random_state(self.random_state)
@@ -116,11 +118,15 @@ class OneClassGridSearch(BaseSearchCV):
 
     def _evaluate(self, parts, X, y, splits, scoring, count):
         """Arrays (candidates × folds) of test scores, fit times and score times."""
-        together = effective_n_jobs(self.n_jobs) == 1
-        tasks = [(fold, group) for fold in range(len(splits)) for group in ([parts] if together else [[part] for part in parts])]
-        work = (delayed(_evaluate_quietly)(group, X, y, *splits[fold], scoring) for fold, group in tasks)
+        alone = effective_n_jobs(self.n_jobs) == 1
+        tasks = [(fold, group) for fold in range(len(splits)) for group in ([parts] if alone else [[part] for part in parts])]
+        remembered: dict = {}
+        arguments = ((group, X, y, *splits[fold], scoring, remembered) for fold, group in tasks)
+        if alone:
+            done = itertools.starmap(_evaluate_quietly, arguments)
+        else:
+            done = Parallel(n_jobs=self.n_jobs, return_as="generator")(itertools.starmap(delayed(_evaluate_quietly), arguments))
         table = np.full((3, count, len(splits)), np.nan)
-        done = Parallel(n_jobs=self.n_jobs, return_as="generator")(work)
         for (fold, _), found in zip(tasks, _progress(done, len(tasks), self.verbose), strict=True):
             table[:, found.candidates, fold] = found.scores, found.fit_time, found.score_time
         return table

@@ -1,0 +1,1 @@
+"""The article's experiments: protocol, runner, tables."""

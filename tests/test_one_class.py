@@ -1,0 +1,326 @@
+"""SVDD and the one-class SVM: equal to other solvers, to each other where they must be, and to their own definitions."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import OneClassSVM as LIBSVM
+
+import refkernel as rk
+from refkernel.kernels import RBF
+
+SIGMA = 1.7
+every_seed = pytest.mark.parametrize("seed", [0, 1, 2])
+every_model = pytest.mark.parametrize("make", [rk.SVDD, rk.OneClassSVM])
+
+
+def libsvm(nu, tol=1e-9):
+    """scikit-learn's one-class SVM with the RBF of width SIGMA."""
+    return LIBSVM(gamma=0.5 / SIGMA**2, nu=nu, tol=tol)
+
+
+@every_seed
+@pytest.mark.parametrize("shape", [(20, 2), (100, 5), (300, 1), (60, 40)])
+@pytest.mark.parametrize("nu", [0.05, 0.3, 0.8, 1.0])
+def test_one_class_svm_equals_that_of_scikit_learn(seed, shape, nu, samples, same_decisions):
+    """Decision values equal LIBSVM's to 1e-5 of their range, on training and on new samples."""
+    X, X_new = samples(*shape, seed), samples(50, shape[1], seed + 20) * 1.5
+    ours, theirs = rk.OneClassSVM(RBF(sigma=SIGMA), nu=nu).fit(X), libsvm(nu).fit(X)
+    if nu == 1.0:  # every weight at its bound: any offset up to the smallest score is optimal, and LIBSVM takes another
+        np.testing.assert_allclose(ours.score_samples(X_new), theirs.score_samples(X_new), rtol=1e-5)
+    else:
+        same_decisions(theirs, ours, np.vstack([X, X_new]), 1e-5)
+
+
+@every_seed
+def test_weighted_one_class_svm_equals_that_of_scikit_learn(seed, samples, same_decisions):
+    """Sample weights bound each weight as in LIBSVM."""
+    X, w = samples(80, 3, seed), np.random.default_rng(seed).uniform(0.1, 3.0, 80)
+    same_decisions(libsvm(0.3).fit(X, sample_weight=w), rk.OneClassSVM(RBF(sigma=SIGMA), nu=0.3).fit(X, sample_weight=w), X, 1e-5)
+
+
+def test_working_sets_equal_scikit_learn_too(samples, same_decisions):
+    """3,000 samples, more than are solved as a whole, with a cache that holds a tenth of the kernel's rows."""
+    X = samples(3000, 5, 0)
+    ours = rk.OneClassSVM(RBF(sigma=SIGMA), nu=0.1, cache_size=7).fit(X)
+    same_decisions(libsvm(0.1, tol=1e-6).fit(X), ours, X, 1e-5)
+    assert ours.duality_gap_ <= ours.tol
+
+
+@every_seed
+@pytest.mark.parametrize("nu", [0.1, 0.45])
+def test_constant_diagonal_makes_svdd_and_one_class_svm_agree(seed, nu, samples):
+    """With k(x, x) = 1 both are one problem: SVDD's decision values are those of the one-class SVM times 2 / (nu n)."""
+    X, X_new = samples(70, 3, seed), samples(60, 3, seed + 30) * 2
+    ball, plane = rk.SVDD(RBF(), nu=nu).fit(X), rk.OneClassSVM(RBF(), nu=nu).fit(X)
+    expected = plane.decision_function(X_new) * 2 / (nu * 70)
+    np.testing.assert_allclose(ball.decision_function(X_new), expected, rtol=0, atol=1e-7)  # of decision values up to 1
+    np.testing.assert_array_equal(ball.predict(X_new)[np.abs(expected) > 1e-7], plane.predict(X_new)[np.abs(expected) > 1e-7])
+
+
+@every_seed
+@every_model
+@pytest.mark.parametrize("nu", [0.05, 0.2, 0.6])
+@pytest.mark.parametrize("kernel", [RBF(), rk.ReferenceKernel(references="case2", random_state=0)])
+def test_nu_is_between_the_shares_of_outliers_and_of_support_vectors(seed, make, nu, kernel, samples):
+    """At most nu of the targets are left outside, and at least nu carry weight."""
+    X = samples(101, 3, seed)
+    model = make(kernel, nu=nu).fit(X)
+    assert (model.predict(X) == -1).mean() <= nu
+    assert model.support_.size / 101 >= nu - 1e-12
+
+
+@every_seed
+@every_model
+def test_decision_is_score_minus_offset_and_prediction_its_sign(seed, make, samples):
+    """scikit-learn's four outlier equations, for training and new samples, and fit_predict."""
+    X, X_new = samples(60, 3, seed), samples(60, 3, seed + 5) * 2
+    model = make(nu=0.2).fit(X)
+    decision = model.decision_function(X_new)
+    np.testing.assert_array_equal(decision, model.score_samples(X_new) - model.offset_)
+    np.testing.assert_array_equal(model.predict(X_new), np.where(decision >= 0, 1, -1))
+    np.testing.assert_array_equal(clone(model).fit_predict(X), model.predict(X))
+    assert {-1, 1} == set(model.predict(X_new))
+
+
+@every_seed
+def test_svdd_scores_are_squared_distances_from_the_centre(seed, samples):
+    """With the linear kernel the centre is a point of the input space: scores, radius and offset by plain geometry."""
+    X, X_new = samples(50, 3, seed), samples(20, 3, seed + 5)
+    model = rk.SVDD("linear", nu=0.2).fit(X)
+    centre = model.dual_coef_[0] @ model.support_vectors_
+    np.testing.assert_allclose(-model.score_samples(X_new), ((X_new - centre) ** 2).sum(axis=1), rtol=1e-9)
+    free = (model.dual_coef_[0] > 0) & (model.dual_coef_[0] < 1 / (0.2 * 50))
+    assert free.any()
+    np.testing.assert_allclose(((model.support_vectors_[free] - centre) ** 2).sum(axis=1), model.radius_**2, rtol=1e-6)
+    assert model.offset_ == -(model.radius_**2) or model.offset_ == pytest.approx(-(model.radius_**2), rel=1e-15)
+    assert model.dual_coef_.sum() == pytest.approx(1.0)
+
+
+def test_svdd_without_slack_is_the_smallest_enclosing_ball():
+    """C = 1 leaves no target outside: four corners and inner points have the ball around the corners."""
+    X = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0], [0.2, 0.1], [0.0, -0.5]]) + 10.0
+    model = rk.SVDD("linear", C=1.0).fit(X)
+    assert model.radius_ == pytest.approx(np.sqrt(2.0), rel=1e-6)
+    np.testing.assert_array_equal(model.predict(X), 1)
+    np.testing.assert_array_equal(model.predict([[10.0, 11.3], [10.0, 11.5]]), [1, -1])
+
+
+@every_seed
+@every_model
+@pytest.mark.parametrize("kernel", [RBF(), "linear", rk.ReferenceKernel(references="case2", random_state=0)])
+@pytest.mark.parametrize("nu", [0.1, 0.5])
+def test_free_support_vectors_lie_on_the_boundary_and_inside(seed, make, kernel, nu, samples):
+    """A sample whose weight is between its bounds has decision value 0, and counts as a target whatever the rounding."""
+    X = samples(90, 3, seed, offset=2.0)
+    model = make(kernel, nu=nu).fit(X)
+    bound = 1.0 if make is rk.OneClassSVM else 1 / (nu * 90)
+    free = model.support_[(model.dual_coef_[0] > 0) & (model.dual_coef_[0] < bound)]
+    decision = model.decision_function(X)
+    assert np.abs(decision[free]).max(initial=0.0) <= 1e-6 * np.ptp(decision)
+    np.testing.assert_array_equal(model.predict(X[free]), 1)
+
+
+@every_seed
+@every_model
+@pytest.mark.parametrize("kernel", ["rbf", "linear", rk.ReferenceKernel(references="case3", random_state=0)])
+def test_known_outliers_never_train_the_description(seed, make, kernel, samples):
+    """Rows with y = -1 change nothing, unless the references ask for them; support_ still indexes the X that was passed."""
+    X, y = samples(60, 3, seed, offset=1.0), np.where(np.arange(60) % 4 == 1, -1, 1)
+    X[y == -1] += 9.0
+    with_outliers, without = make(kernel).fit(X, y), make(kernel).fit(X[y == 1])
+    np.testing.assert_array_equal(with_outliers.decision_function(X), without.decision_function(X))
+    np.testing.assert_array_equal(X[with_outliers.support_], with_outliers.support_vectors_)
+    np.testing.assert_array_equal(with_outliers.support_, np.flatnonzero(y == 1)[without.support_])
+
+
+def test_known_outliers_feed_the_references_that_ask(samples):
+    """case5 takes the outliers as references: the description changes, its support does not include them."""
+    X, y = samples(40, 3, 0), np.repeat([1, -1], [30, 10])
+    model = rk.SVDD(rk.ReferenceKernel(references="case5")).fit(X, y)
+    np.testing.assert_array_equal(model.kernel_.references_, X)
+    assert (y[model.support_] == 1).all()
+    by_hand = rk.SVDD(rk.ReferenceKernel(references=X)).fit(X[y == 1])
+    np.testing.assert_allclose(model.decision_function(X), by_hand.decision_function(X), rtol=0, atol=1e-9)
+
+
+@every_seed
+@every_model
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear"])
+def test_integer_weights_stand_for_repeated_rows(seed, make, kernel, samples, same_decisions):
+    """A weight of 2 is a row given twice, a weight of 0 a row left out, for the bounds and for the kernel's width."""
+    X, w = samples(50, 3, seed, offset=2.0), np.random.default_rng(seed).integers(0, 4, 50)
+    same_decisions(make(kernel, nu=0.3).fit(np.repeat(X, w, axis=0)), make(kernel, nu=0.3).fit(X, sample_weight=w), X, 1e-6)
+
+
+@every_model
+@pytest.mark.parametrize("kernel", ["rbf", rk.ReferenceKernel(references="case3", random_state=0)])
+def test_weight_zero_leaves_a_row_out(make, kernel, samples):
+    """Rows of weight 0 are no targets and no references; support_ indexes the rows that were passed."""
+    X, w = samples(40, 3, 0, offset=1.0), np.where(np.arange(40) % 3 == 0, 0.0, 1.0)
+    weighted, removed = make(kernel).fit(X, sample_weight=w), make(kernel).fit(X[w > 0])
+    np.testing.assert_array_equal(weighted.decision_function(X), removed.decision_function(X))
+    np.testing.assert_array_equal(weighted.support_, np.flatnonzero(w > 0)[removed.support_])
+
+
+@every_seed
+@every_model
+@pytest.mark.parametrize("kernel", [RBF(sigma=SIGMA), rk.kernels.Linear()])
+def test_precomputed_equals_the_kernel_object(seed, make, kernel, samples, same_decisions):
+    """A kernel matrix gives the model of its kernel, outlier rows included; SVDD takes the test diagonal explicitly."""
+    X, X_new, y = samples(50, 3, seed, offset=2.0), samples(30, 3, seed + 5), np.where(np.arange(50) % 7 == 0, -1, 1)
+    by_object, by_matrix = make(kernel).fit(X, y), make("precomputed").fit(kernel(X), y)
+    diag = {"diag": kernel.diag(X_new)} if make is rk.SVDD else {}
+    np.testing.assert_allclose(
+        by_matrix.decision_function(kernel(X_new, X), **diag), by_object.decision_function(X_new), atol=1e-6 * np.ptp(kernel(X))
+    )
+    np.testing.assert_allclose(by_matrix.score_samples(kernel(X_new, X), **diag), by_object.score_samples(X_new), rtol=1e-5)
+    np.testing.assert_array_equal(by_matrix.predict(kernel(X_new, X), **diag), by_object.predict(X_new))
+    np.testing.assert_array_equal(make("precomputed").fit_predict(kernel(X)), make(kernel).fit(X).predict(X))
+
+
+@every_seed
+@every_model
+def test_map_and_reference_kernel_are_one_kernel(seed, make, samples):
+    """ReferenceMap as a kernel is ReferenceKernel; NPT is that of case 1."""
+    X = samples(40, 3, seed)
+    kernels = [cls(references="case4", random_state=seed) for cls in (rk.ReferenceMap, rk.ReferenceKernel)]
+    a, b = (make(kernel).fit(X) for kernel in kernels)
+    np.testing.assert_array_equal(a.decision_function(X), b.decision_function(X))
+
+
+@every_seed
+@every_model
+@pytest.mark.parametrize("references", ["case2", "case3", "case4", "case5", "case7"])
+def test_kernel_route_equals_mapping_route(seed, make, references, samples, same_decisions):
+    """A kernel machine on the reference kernel is a linear machine on the reference map, for the same nu and seed."""
+    X, y = samples(40, 3, seed), np.repeat([1, -1], [32, 8])
+    by_kernel = make(rk.ReferenceKernel(references=references, random_state=seed)).fit(X, y)
+    by_map = make_pipeline(rk.ReferenceMap(references=references, random_state=seed), make("linear")).fit(X, y)
+    same_decisions(by_kernel, by_map, X, 1e-9)
+
+
+def tiny_rbf(X, Z):
+    return 1e-6 * RBF(sigma=SIGMA)(X, Z)
+
+
+@every_seed
+@every_model
+def test_kernel_times_a_small_number_gives_the_same_predictions(seed, make, samples):
+    """Tolerances are relative: a kernel times 1e-6 is the same model, with decision values times 1e-6."""
+    X, X_new = samples(60, 3, seed), samples(200, 3, seed + 5) * 2
+    plain, tiny = make(RBF(sigma=SIGMA)).fit(X), make(tiny_rbf).fit(X)
+    np.testing.assert_array_equal(tiny.predict(X_new), plain.predict(X_new))
+    np.testing.assert_allclose(tiny.decision_function(X_new) * 1e6, plain.decision_function(X_new), rtol=0, atol=1e-6)
+
+
+@every_model
+@pytest.mark.parametrize("max_iter", [0, 1, 3])
+def test_move_limit_warns(make, max_iter, samples):
+    """A fit that stops at max_iter says so, with the limit, the gap and the ways out; the default limit does not bind."""
+    X = samples(80, 3, 0)
+    with pytest.warns(ConvergenceWarning, match=rf"max_iter={max_iter} was reached with a relative duality gap of .*Raise max_iter or tol"):
+        model = make("laplacian", nu=0.4, max_iter=max_iter, tol=1e-9).fit(X)
+    assert model.n_iter_ <= max_iter
+    assert model.duality_gap_ > 1e-9
+
+
+@every_seed
+def test_one_class_svm_centred_on_its_targets_warns_that_it_is_degenerate(seed, samples, quiet):
+    """w = 0 is told with the three ways out, and each of them fits without a warning."""
+    X = samples(40, 3, seed)
+    with pytest.warns(rk.DegenerateSolutionWarning, match=r"optimum is w = 0.*center=False, references other than the targets, or SVDD"):
+        rk.OneClassSVM(rk.NPT()).fit(X)
+    quiet(rk.OneClassSVM(rk.NPT(center=False)).fit, X)
+    quiet(rk.OneClassSVM(rk.ReferenceKernel(references="case2", random_state=seed)).fit, X)
+    quiet(rk.SVDD(rk.NPT()).fit, X)
+
+
+@every_seed
+@every_model
+@pytest.mark.parametrize("n", [1, 2, 3, 50, 1500])
+def test_certificate_is_within_the_tolerance(seed, make, n, samples):
+    """duality_gap_ <= tol after every fit, one and two samples and working sets included."""
+    model = make(nu=0.3).fit(samples(n, 4, seed))
+    assert 0 <= model.duality_gap_ <= model.tol
+
+
+@every_model
+def test_seed_reaches_the_reference_kernel_that_has_none(make, samples):
+    """random_state of the classifier is that of its reference kernel, unless this has its own; neither is changed."""
+    X = samples(30, 3, 0)
+    kernel, seeded = rk.ReferenceKernel(references="case2"), rk.ReferenceKernel(references="case2", random_state=4)
+    expected = make(seeded).fit(X).decision_function(X)
+    np.testing.assert_array_equal(make(kernel, random_state=4).fit(X).decision_function(X), expected)
+    np.testing.assert_array_equal(make(seeded, random_state=9).fit(X).decision_function(X), expected)
+    assert kernel.random_state is None
+    assert not hasattr(kernel, "references_")
+
+
+@every_model
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "cosine", rk.ReferenceKernel(references="case4", random_state=0)])
+def test_clone_and_pickle_keep_the_decisions(make, kernel, samples):
+    """A clone fitted on the same data, and a model sent through a file, decide as the original."""
+    X, X_new = samples(40, 3, 0, offset=1.0), samples(20, 3, 1)
+    model = make(kernel).fit(X)
+    for copy in (clone(model).fit(X), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(copy.decision_function(X_new), model.decision_function(X_new))
+    assert clone(model).get_params(deep=False).keys() == model.get_params(deep=False).keys()
+
+
+@every_model
+def test_fit_forgets_the_fit_before(make, samples):
+    """A second fit gives what a fresh estimator gives."""
+    X, other = samples(40, 3, 0), samples(60, 2, 1)
+    np.testing.assert_array_equal(make().fit(other).fit(X).decision_function(X), make().fit(X).decision_function(X))
+
+
+@every_model
+def test_data_frames_name_the_features(make, samples):
+    """A DataFrame sets feature_names_in_ and gives the decisions of its values; other names at predict are refused."""
+    X = pd.DataFrame(samples(30, 2, 0), columns=["a", "b"])
+    model = make().fit(X)
+    assert list(model.feature_names_in_) == ["a", "b"]
+    np.testing.assert_array_equal(model.decision_function(X), make().fit(X.to_numpy()).decision_function(X.to_numpy()))
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(X.rename(columns={"a": "c"}))
+
+
+@every_seed
+@every_model
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly", rk.ReferenceKernel(references="case3", random_state=0)])
+def test_sparse_equals_dense(seed, make, kernel, samples, same_decisions):
+    """Sparse samples give the model of the same dense samples."""
+    X = samples(50, 4, seed, offset=0.5)
+    X[np.abs(X) < 0.4] = 0.0
+
+    class Densely:
+        """The sparse model, asked about dense rows."""
+
+        def decision_function(self, X):
+            return make(kernel).fit(sp.csr_matrix(X)).decision_function(sp.csr_matrix(X))
+
+    same_decisions(make(kernel).fit(X), Densely(), X, 1e-6)
+
+
+@every_seed
+def test_blocks_of_scores_do_not_change_them(seed, samples, monkeypatch):
+    """Scores are computed in blocks of rows; any block size gives the same."""
+    X = samples(60, 3, seed)
+    model = rk.SVDD().fit(X)
+    whole = model.score_samples(X)
+    monkeypatch.setattr("refkernel.one_class.BLOCK_ENTRIES", 50)
+    np.testing.assert_allclose(model.score_samples(X), whole, rtol=0, atol=1e-12)
+
+
+def test_nu_is_a_tenth_when_neither_nu_nor_c_is_given(samples):
+    """SVDD's default is nu = 0.1, and C = 1 / (nu n) is the same model."""
+    X = samples(40, 3, 0)
+    default = rk.SVDD().fit(X).decision_function(X)
+    np.testing.assert_array_equal(rk.SVDD(nu=0.1).fit(X).decision_function(X), default)
+    np.testing.assert_allclose(rk.SVDD(C=1 / 4).fit(X).decision_function(X), default, rtol=0, atol=1e-9)
