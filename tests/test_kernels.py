@@ -299,7 +299,7 @@ def test_bad_parameters_are_named(kernel, words, samples):
 
 def test_unknown_kernels_are_refused_with_the_choices():
     """A name that is no kernel lists those that are; something else says what a kernel may be."""
-    with pytest.raises(ValueError, match="kernel='gauss' is not known.*'rbf'.*callable"):
+    with pytest.raises(ValueError, match=r"kernel='gauss' is not known.*'rbf'.*callable"):
         as_kernel("gauss")
     with pytest.raises(ValueError, match="kernel=3 is neither a name, a kernel object nor a callable"):
         as_kernel(3)
@@ -308,5 +308,5 @@ def test_unknown_kernels_are_refused_with_the_choices():
 @pytest.mark.parametrize("kernel", [RBF(), Laplacian()])
 def test_kernel_without_width_says_how_to_get_one(kernel):
     """A call before fit is refused, and fit is named, for every kernel whose width follows the data."""
-    with pytest.raises(ValueError, match="no width yet.*fit"):
+    with pytest.raises(ValueError, match=r"no width yet.*fit"):
         kernel(np.eye(2))

@@ -201,7 +201,7 @@ def test_wrong_cases_names_scales_and_widths_are_refused(draw):
     for number in (0, 8, "1"):
         with pytest.raises(ValueError, match="numbered 1 to 7"):
             case(number)
-    with pytest.raises(ValueError, match="references='case8' is not known.*'case7'.*strategy or an array"):
+    with pytest.raises(ValueError, match=r"references='case8' is not known.*'case7'.*strategy or an array"):
         as_strategy("case8")
     with pytest.raises(ValueError, match="reference vectors have 4 features, the training samples 3"):
         draw(Given(np.ones((5, 4))))

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._factor import factorise
 from ._params import NestedParams
-from ._validation import OUTLIER, target_mask
+from ._validation import OUTLIER, is_number, target_mask
 from .kernels import RBF, as_kernel, squared_norms
 from .references import TrainingRows, as_strategy
 
@@ -49,6 +49,8 @@ class _ReferenceFit(NestedParams):
         self
         """
         kernel = as_kernel(self.kernel)
+        if not (is_number(self.eigenvalue_floor) and self.eigenvalue_floor >= 0):
+            raise ValueError(f"eigenvalue_floor={self.eigenvalue_floor!r} must be a number >= 0: eigenvalues below it are dropped.")
         X = _validated(self, kernel, X, reset=True)
         is_target = target_mask(X, y)
         rows = TrainingRows(X, np.flatnonzero(is_target), np.flatnonzero(~is_target))
@@ -60,6 +62,8 @@ class _ReferenceFit(NestedParams):
         self.rank_ = factor.eigenvalues.size
         self._factor = factor
         return self
+
+    positive_definite = True
 
     def fit_copy(self, rows, sample_weight, random_state):
         """A copy fitted on the targets and outliers of one fit; weights weigh the description, not the references."""

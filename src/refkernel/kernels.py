@@ -29,11 +29,16 @@ DIAGONAL_BLOCK = 256
 """Rows at a time when a diagonal can only be read off kernel matrices: 0.5 MB, small next to the data."""
 
 
+NO_WIDTH = "This {} has no width yet: call k = k.fit(X) first (fit returns the kernel to use), or pass {}."
+
+
 class Kernel(BaseEstimator):
     """What every kernel offers; also the kernel of an unknown formula, whose diagonal is read off its matrices."""
 
     fit_on = "references"
     accepts_sparse = True
+    positive_definite = False
+    """Whether every kernel matrix is known to be positive semidefinite."""
 
     def fit(self, X, y=None, sample_weight=None) -> Kernel:
         """Return this kernel with every parameter that depends on data fixed by ``X``."""
@@ -75,11 +80,13 @@ class RBF(Kernel):
     --------
     >>> import refkernel as rk
     >>> k = rk.RBF(scale=2.0).fit([[0.0], [1.0]])    # mean squared distance 1/2, so sigma² = 1
-    >>> float(k.sigma)
+    >>> round(k.sigma, 6)
     1.0
     >>> k([[0.0]], [[1.0]]).round(4)
     array([[0.6065]])
     """
+
+    positive_definite = True
 
     def __init__(self, scale=1.0, sigma=None, fit_on="references"):
         self.scale = scale
@@ -114,12 +121,14 @@ class RBF(Kernel):
 
     def _width(self):
         if self.sigma is None:
-            raise ValueError("This RBF has no width yet: call k = k.fit(X) first (fit returns the kernel to use), or pass sigma.")
+            raise ValueError(NO_WIDTH.format("RBF", "sigma"))
         return self.sigma
 
 
 class Laplacian(Kernel):
     """k(x, z) = exp(-gamma ||x - z||_1), gamma = 1 / (scale · mean L1 distance over all pairs) unless given."""
+
+    positive_definite = True
 
     def __init__(self, scale=1.0, gamma=None, fit_on="references"):
         self.scale = scale
@@ -135,6 +144,8 @@ class Laplacian(Kernel):
         return Laplacian(self.scale, 1.0 / _positive_or_one(self.scale * mean_l1_distance(X, sample_weight)), self.fit_on)
 
     def __call__(self, X, Z=None):
+        if self.gamma is None:
+            raise ValueError(NO_WIDTH.format("Laplacian", "gamma"))
         return pairwise.laplacian_kernel(X, Z, gamma=self.gamma)
 
     def diag(self, X):
@@ -143,6 +154,8 @@ class Laplacian(Kernel):
 
 class Linear(Kernel):
     """k(x, z) = x · z."""
+
+    positive_definite = True
 
     def __call__(self, X, Z=None):
         return pairwise.linear_kernel(X, Z)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import lapack
 from sklearn.base import OutlierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._dual.problem import one_class_svm, svdd
 from ._dual.rows import BLOCK_ENTRIES, Cached, Dense, Features
-from ._dual.solver import STOPPING_RULES, solve
+from ._dual.solver import STOPPING_RULES, WHOLE, solve
 from ._params import NestedParams
 from ._validation import check_bound, check_nu, check_positive, target_mask
 from .kernels import SYMMETRY_TOLERANCE, as_kernel, squared_norms, symmetric
@@ -63,9 +65,10 @@ class _OneClass(OutlierMixin, NestedParams):
         training, weight = self._training_rows(X, y, sample_weight)
         self.kernel_ = kernel if kernel == PRECOMPUTED else kernel.fit_copy(training, weight, self.random_state)
         rows = self._rows(X, training.targets)
+        _check_values(rows.diag, X)
         solution = solve(self._problem(rows.diag, weight), rows, tol=self.tol, stopping=self.stopping, max_iter=self.max_iter)
         self._store(X, training.targets, solution)
-        self._warn(solution)
+        self._warn(solution, rows)
         return self
 
     def decision_function(self, X, diag=None):
@@ -112,6 +115,8 @@ class _OneClass(OutlierMixin, NestedParams):
         diag = np.asarray(diag, dtype=np.float64)
         if diag.shape != (X.shape[0],):
             raise ValueError(f"diag has shape {diag.shape}; ({X.shape[0]},) was expected: k(x, x) for each row of X.")
+        if not np.isfinite(diag).all():
+            raise ValueError("diag holds NaN or infinite values; it must be finite: k(x, x) for each row of X.")
         return diag
 
     def _kernel(self) -> Any:
@@ -154,7 +159,15 @@ class _OneClass(OutlierMixin, NestedParams):
         self.n_iter_ = solution.n_iter
         self.duality_gap_ = solution.gap
 
-    def _warn(self, solution):
+    def _is_indefinite(self, rows) -> bool:
+        """Whether a kernel of unknown kind turns out to be indefinite on the samples, as far as that is cheap to see."""
+        if rows.n > WHOLE or (self.kernel_ != PRECOMPUTED and self.kernel_.positive_definite):
+            return False
+        K = rows.whole()
+        _, refused = lapack.dpotrf(K + SYMMETRY_TOLERANCE * max(np.abs(K).max(), np.finfo(float).tiny) * rows.n * np.eye(rows.n))
+        return refused > 0
+
+    def _warn(self, solution, rows):
         if not solution.converged:
             warnings.warn(
                 f"max_iter={self.max_iter} was reached with a relative duality gap of {solution.gap:.2g} (tol={self.tol:g}). "
@@ -162,7 +175,7 @@ class _OneClass(OutlierMixin, NestedParams):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        if solution.curvature < -SYMMETRY_TOLERANCE * solution.size:
+        if solution.curvature < -SYMMETRY_TOLERANCE * solution.size or self._is_indefinite(rows):
             warnings.warn(
                 "The kernel is indefinite on the training samples: the solution is a stationary point, not a certified optimum.",
                 UserWarning,
@@ -205,7 +218,8 @@ class SVDD(_OneClass):
     Attributes
     ----------
     radius_ : float, R.
-    offset_ : float, -R²; ``decision_function = score_samples - offset_``.
+    offset_ : float, -R², less a rounding's worth so that samples on the boundary count as inside;
+        ``decision_function = score_samples - offset_``.
     support_ : (n_SV,) rows of X with a weight; ``support_vectors_`` are these rows, ``dual_coef_`` (1, n_SV) the weights.
     duality_gap_ : float, the certificate: the relative gap at the end.
     n_iter_ : int, moves made.
@@ -254,9 +268,9 @@ class SVDD(_OneClass):
     def _store(self, X, targets, solution):
         super()._store(X, targets, solution)
         self._center_norm2 = solution.quadratic
-        radius2 = max(solution.quadratic - 2.0 * solution.rho, 0.0) + solution.boundary_slack
+        radius2 = max(solution.quadratic - 2.0 * solution.rho, 0.0)
         self.radius_ = float(np.sqrt(radius2))
-        self.offset_ = -float(radius2)
+        self.offset_ = -float(radius2 + solution.boundary_slack)
 
     def _score(self, sums, diag):
         """-||phi(x) - c||²"""
@@ -321,9 +335,9 @@ class OneClassSVM(_OneClass):
         super()._store(X, targets, solution)
         self.offset_ = float(solution.rho) - solution.boundary_slack
 
-    def _warn(self, solution):
-        super()._warn(solution)
-        if solution.is_zero:
+    def _warn(self, solution, rows):
+        super()._warn(solution, rows)
+        if solution.is_zero and self.stopping == "relative":
             warnings.warn(
                 "The one-class SVM's optimum is w = 0: its decision values are noise. The targets' mean is (nearly) the origin of the "
                 "kernel's space, as after centring on the training samples. Use center=False, references other than the targets, or SVDD.",
@@ -336,8 +350,16 @@ class OneClassSVM(_OneClass):
         return sums
 
 
+def _check_values(diag, X):
+    """Values so small that a kernel cannot see them are no data."""
+    if not np.any(diag) and (X.nnz if sp.issparse(X) else np.any(X)):
+        raise ValueError("The kernel is 0 on every training sample: it underflows. Scale the data first, for example with TargetScaler.")
+
+
 def _check_solver_params(estimator):
     if estimator.stopping not in STOPPING_RULES:
         raise ValueError(f"stopping={estimator.stopping!r} must be one of {list(STOPPING_RULES)}.")
     check_positive("tol", estimator.tol)
     check_positive("cache_size", estimator.cache_size)
+    if not isinstance(estimator.max_iter, Integral) or estimator.max_iter < -1:
+        raise ValueError(f"max_iter={estimator.max_iter!r} must be an int >= 0, or -1 for max(10 million, 100 n).")

@@ -57,9 +57,9 @@ def _solve_path(K, diag, p, totals, uppers, tol, libsvm, floor, max_iter, B, fac
             b = fill(np.arange(n), lower, upper, totals[k])
         elif alike:
             for t in range(n):
-                b[t] = totals[k] / n
+                b[t] = min(totals[k] / n, uppers[k])
             gradient(K, p, b, G)
-            alike = largest_violation(b, G, lower, upper) < violation_for(tol, b, G, p, diag, lower)
+            alike = largest_violation(b, G, lower, upper) <= violation_for(tol, b, G, p, diag, lower)
             if not alike:
                 b = fill(np.argsort(G), lower, upper, totals[k])
         else:

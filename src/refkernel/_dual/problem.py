@@ -9,8 +9,8 @@ import numpy as np
 ROUNDING = 1e-12
 """Sums of weights and of their products with the kernel are known to this relative precision."""
 
-BOUNDARY_SLACK = 1e-12
-"""Scores are sums of kernel values whose rounding is well below this share of their size."""
+BOUNDARY_SLACK = 1e-10
+"""Scores are sums of kernel values that are known, through the whitening of a reference kernel, to about this share of their size."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Solution:
     @property
     def is_zero(self) -> bool:
         """Whether the certificate cannot tell w = Σ b phi(x) from 0."""
-        return self.scale > 0 and 0.5 * self.quadratic <= max(self.gap, ROUNDING) * self.scale
+        return 0.5 * abs(self.quadratic) <= max(self.gap, ROUNDING) * self.scale
 
     @property
     def support(self) -> np.ndarray:

@@ -8,6 +8,9 @@ from numba import njit
 DEPENDENT = 1e-11
 """A sample whose part outside the span of the others is below this share of the kernel's size is taken as dependent."""
 
+AT_BOUND = 1e-9
+"""A weight this close to a bound, as a share of its range, is at the bound but for rounding in the sum of weights."""
+
 COARSE = 1e5
 """The first pair moves stop this many times earlier than needed, for Newton steps to finish if they can."""
 
@@ -99,7 +102,7 @@ def largest_violation(b, G, lower, upper):
     return max(g_down - g_up, 0.0)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})  # lets dot products use vector registers
 def newton_step(K, G):
     """The step on free weights, of sum 0, after which their gradients are equal.
 
@@ -215,13 +218,13 @@ def optimise(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter):
     moves = 0
     curvature_met = np.inf
     goal = COARSE * eps
-    finished = largest_violation(b, G, lower, upper) < eps
+    finished = largest_violation(b, G, lower, upper) <= eps
     while moves < max_iter and not finished:
         made, _, met = smo(K, diag, b, G, lower, upper, goal, curvature_floor, min(MOVES_PER_TURN * b.size, max_iter - moves))
         moves += made
         curvature_met = min(curvature_met, met)
         complete = polish(K, b, G, lower, upper)
-        finished = complete and largest_violation(b, G, lower, upper) < eps
+        finished = complete and largest_violation(b, G, lower, upper) <= eps
         goal = eps
     return moves, curvature_met
 
@@ -246,15 +249,15 @@ def solve_whole(K, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, ma
     moves = 0
     curvature_met = np.inf
     while True:
+        eps = tol if libsvm else violation_for(tol, b, G, p, diag, lower)
         if libsvm:
-            made, _, met = smo(K, diag, b, G, lower, upper, tol, curvature_floor, max_iter - moves)
+            made, _, met = smo(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter - moves)
         else:
-            eps = violation_for(tol, b, G, p, diag, lower)
             made, met = optimise(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter - moves)
         moves += made
         curvature_met = min(curvature_met, met)
         if made == 0 or moves >= max_iter:
-            return moves, made == 0, curvature_met
+            return moves, largest_violation(b, G, lower, upper) <= eps, curvature_met
 
 
 @njit(cache=True, nogil=True)
@@ -266,7 +269,7 @@ def fill(order, lower, upper, total):
         b[t] = lower[t]
         left -= lower[t]
     for t in order:
-        step = min(upper[t] - lower[t], left)
+        step = max(min(upper[t] - lower[t], left), 0.0)
         b[t] = upper[t] if step == upper[t] - lower[t] else b[t] + step
         left -= step
         if left <= 0.0:
@@ -282,12 +285,13 @@ def multiplier(b, G, lower, upper):
     lowest = -np.inf
     highest = np.inf
     for t in range(b.size):
-        if lower[t] < b[t] < upper[t]:
+        margin = AT_BOUND * (upper[t] - lower[t])
+        if lower[t] + margin < b[t] < upper[t] - margin:
             free += 1
             mean += (G[t] - mean) / free
-        elif b[t] > lower[t]:
+        elif b[t] > lower[t] + margin:
             lowest = max(lowest, G[t])
-        elif b[t] < upper[t]:
+        else:
             highest = min(highest, G[t])
     if free > 0:
         return mean

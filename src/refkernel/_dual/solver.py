@@ -70,13 +70,15 @@ def solve(problem: DualProblem, rows, *, tol=1e-6, stopping="relative", start=No
 def _solve_by_working_sets(problem, rows, b, G, tol, stopping, floor, limit):
     """As ``solve_whole``, for a kernel that is not held whole. Mutates b and G."""
     moves, curvature, made = 0, np.inf, 1
+    eps = tol
     while made > 0 and moves < limit:
-        eps = tol if stopping == "libsvm" else violation_for(tol, b, G, problem.p, rows.diag, problem.lower)
+        if stopping == "relative":
+            eps = violation_for(tol, b, G, problem.p, rows.diag, problem.lower)
         made, met = _improve(problem, rows, b, G, eps, floor, limit - moves)
         moves, curvature = moves + made, min(curvature, met)
     if stopping == "relative":
         _polish(problem, rows, b, G)
-    return moves, made == 0, curvature
+    return moves, largest_violation(b, G, problem.lower, problem.upper) <= eps, curvature
 
 
 def _certified(problem, diag, b, G, moves, converged, curvature):
@@ -137,7 +139,7 @@ def _start(problem, rows, K, stopping, tol):
     if stopping == "libsvm":
         return fill(np.arange(rows.n), problem.lower, problem.upper, problem.total)
     sample = np.arange(rows.n) if K is not None else np.unique(np.linspace(0, rows.n - 1, START_SAMPLE).astype(np.intp))
-    alike = problem.upper[sample] * (problem.total / problem.upper[sample].sum())
+    alike = problem.upper[sample] * min(problem.total / problem.upper[sample].sum(), 1.0)
     G = (K @ alike if K is not None else rows.times(sample, alike)) + problem.p
     if K is not None and _optimal(problem, rows.diag, alike, G, tol):
         return alike
@@ -146,7 +148,7 @@ def _start(problem, rows, K, stopping, tol):
 
 def _optimal(problem, diag, b, G, tol):
     feasible = (b >= problem.lower).all()
-    return feasible and largest_violation(b, G, problem.lower, problem.upper) < violation_for(tol, b, G, problem.p, diag, problem.lower)
+    return feasible and largest_violation(b, G, problem.lower, problem.upper) <= violation_for(tol, b, G, problem.p, diag, problem.lower)
 
 
 def _gradient(problem, rows, K, b):
@@ -159,6 +161,7 @@ def _gradient(problem, rows, K, b):
 def _feasible(problem, start):
     b = np.array(start, dtype=np.float64)
     slack = 1e-9 * max(np.abs(b).sum(), abs(problem.total))
-    if b.shape != problem.p.shape or (b < problem.lower).any() or (b > problem.upper).any() or abs(b.sum() - problem.total) > slack:
+    within = b.shape == problem.p.shape and ((problem.lower <= b) & (b <= problem.upper)).all()
+    if not (within and abs(b.sum() - problem.total) <= slack):
         raise ValueError(f"The start is not feasible: weights must lie within their bounds and sum to {problem.total:.6g}.")
     return b

@@ -1,6 +1,6 @@
 """The authors' files: found or downloaded, checked against their SHA-256, parsed.
 
-Github ``JenniRaitoharju/GeneralizedReferenceKernel`` (MIT licence), at a pinned commit. A file whose bytes differ from the
+GitHub ``JenniRaitoharju/GeneralizedReferenceKernel`` (MIT licence), at a pinned commit. A file whose bytes differ from the
 published ones is never parsed, and never stays in the cache.
 """
 
@@ -37,7 +37,8 @@ SHA256 = {
     "sonar_targetclass_2.mat": "4895c2cfabba80b19e929fff8a5ab6383dd246fba4c5e79c4a65e9902de5d2b6",
 }
 
-BY_HAND = "get the files by hand from {url} and pass their folder (data_dir=, --data-dir, or REFKERNEL_DATA with them in authors/)"
+FOLDER_PAGE = f"https://github.com/JenniRaitoharju/GeneralizedReferenceKernel/tree/{COMMIT}/Datasets"
+BY_HAND = f"get the files by hand from {FOLDER_PAGE} and pass their folder (data_dir=, --data-dir, or REFKERNEL_DATA with them in authors/)"
 
 
 class DataError(OSError):
@@ -95,13 +96,14 @@ def _cached_path(name: str) -> Path:
     path = _cache_folder() / name
     try:
         if path.is_file() and not _is_published(name, path.read_bytes()):
-            path.unlink()
+            path.unlink(missing_ok=True)  # another process may have been faster
         if not path.is_file():
             _download(name, path.parent)
     except (OSError, ValueError) as error:  # requests' errors are OSErrors, pooch's wrong checksum is a ValueError
         raise DownloadError(
-            f"{name} could not be downloaded from {BASE_URL} to {path.parent}: {error}. Nothing broken was kept. "
-            f"Check the connection and try again, or {BY_HAND.format(url=BASE_URL)}."
+            f"{name} could not be downloaded from {BASE_URL} to {path.parent}: {str(error).rstrip('.')}. No broken file was kept. "
+            f"Check the connection and that the folder can be written (REFKERNEL_CACHE names another) and try again, "
+            f"or {BY_HAND}."
         ) from error
     return path
 
@@ -121,9 +123,7 @@ def _pooch():
     try:
         import pooch
     except ImportError as error:
-        raise ImportError(
-            f"The authors' splits are downloaded with pooch: pip install refkernel[data]. Or {BY_HAND.format(url=BASE_URL)}."
-        ) from error
+        raise ImportError(f"The authors' splits are downloaded with pooch: pip install refkernel[data]. Or {BY_HAND}.") from error
     return pooch
 
 

@@ -135,7 +135,8 @@ def _embedded_split(task: Task, split: int) -> Split:
     y = np.where(classes == task.target, TARGET, OUTLIER)
     train, test = embedded.split_rows(classes, split)
     scaler = TargetScaler().fit(X[train], y[train])
-    return Split(task.name, split, scaler.transform(X[train]), y[train], scaler.transform(X[test]), y[test])
+    X_train, X_test = (np.ascontiguousarray(scaler.transform(X[rows])) for rows in (train, test))
+    return Split(task.name, split, X_train, y[train], X_test, y[test])
 
 
 def _check_splits(splits: str) -> None:

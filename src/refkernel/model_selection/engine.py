@@ -19,14 +19,33 @@ from .candidates import Shared
 from .paths import decision_paths
 
 
+class Clock:
+    """Seconds by stage: each lap goes to the stage that it ends."""
+
+    def __init__(self):
+        self.stages: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, stage) -> float:
+        """Add the time since the last lap to a stage, and return it."""
+        now = time.perf_counter()
+        seconds, self._last = now - self._last, now
+        self.stages[stage] = self.stages.get(stage, 0.0) + seconds
+        return seconds
+
+
 @dataclass(frozen=True)
 class Scores:
-    """Of some candidates on one fold: their numbers, test scores, and seconds of fitting and scoring (shared work split)."""
+    """Of some candidates on one fold: their numbers, test scores, and seconds of fitting and scoring (shared work split).
+
+    ``stages`` is where the time of the whole fold went.
+    """
 
     candidates: np.ndarray
     scores: np.ndarray
     fit_time: np.ndarray
     score_time: np.ndarray
+    stages: dict[str, float]
 
 
 def evaluate(parts, X, y, train, test, scoring, reference_sets) -> Scores:
@@ -34,43 +53,43 @@ def evaluate(parts, X, y, train, test, scoring, reference_sets) -> Scores:
 
     ``reference_sets`` remembers generated references from fold to fold; results do not depend on what it holds.
     """
-    fold = _Fold(X, y, train, test, reference_sets)
+    fold = _Fold(X, y, train, test, reference_sets, Clock())
     rows = [row for part in parts for row in (_shared_rows if isinstance(part, Shared) else _alone_rows)(part, fold, scoring)]
     candidates, scores, fit_time, score_time = (np.array(column) for column in zip(*rows, strict=True))
-    return Scores(candidates, scores, fit_time, score_time)
+    return Scores(candidates, scores, fit_time, score_time, fold.clock.stages)
 
 
 def _alone_rows(part, fold, scoring):
-    start = time.perf_counter()
     model = part.configured().fit(fold.X_train, fold.y_train)
-    fitted = time.perf_counter()
+    fit_time = fold.clock.lap("alone")
     score = scoring.of_model(model, fold.X_test, fold.y_test)
-    return [(part.candidate, score, fitted - start, time.perf_counter() - fitted)]
+    return [(part.candidate, score, fit_time, fold.clock.lap("scoring"))]
 
 
 def _shared_rows(part, fold, scoring):
     """(candidate, score, fit time, score time) for every candidate of a Shared group."""
-    rows: list[tuple] = []
-    start = time.perf_counter()
     samples = fold.samples(part)
     if samples is None:
         return [row for alone in part.members for row in _alone_rows(alone, fold, scoring)]
+    rows: list[tuple] = []
     for axis in part.axes:
+        start = time.perf_counter()
         K, K_test, diag_test = samples.grams(axis.kernel)
         (decisions,) = decision_paths(K, [part.formulation(axis)], K_test, diag_test)
-        fitted = time.perf_counter()
-        scores = scoring.of_decisions(decisions, fold.X_test, fold.y_test)
-        end = time.perf_counter()
+        fold.clock.lap("solving")
         share = len(axis.candidates)
-        rows.extend((c, s, (fitted - start) / share, (end - fitted) / share) for c, s in zip(axis.candidates, scores, strict=True))
-        start = end
+        fit_time = (time.perf_counter() - start) / share
+        scores = scoring.of_decisions(decisions, fold.X_test, fold.y_test)
+        score_time = fold.clock.lap("scoring") / share
+        rows.extend((c, s, fit_time, score_time) for c, s in zip(axis.candidates, scores, strict=True))
     return rows
 
 
 class _Fold:
     """One split of the data, with what was computed on it so far."""
 
-    def __init__(self, X, y, train, test, reference_sets):
+    def __init__(self, X, y, train, test, reference_sets, clock):
+        self.clock = clock
         self.X_train, self.X_test = _rows(X, train), _rows(X, test)
         self.y_train: Any = None if y is None else y[train]
         self.y_test: Any = None if y is None else y[test]
@@ -84,7 +103,8 @@ class _Fold:
         if sp.issparse(X_train):
             return None
         rows = TrainingRows(X_train, np.flatnonzero(self.is_target), np.flatnonzero(~self.is_target))
-        return Samples(rows, X_test, part.reference, self._reference_sets)
+        self.clock.lap("preprocessing")
+        return Samples(rows, X_test, part.reference, self._reference_sets, self.clock)
 
     def _preprocessed(self, part):
         if part.key not in self._prefixes:
@@ -107,17 +127,20 @@ class ReferenceSet:
         self._distances: Any = None
         self._whitenings: dict[int, Whitening] = {}
 
-    def whitening(self, kernel, fitted) -> Whitening:
+    def whitening(self, kernel, fitted, clock) -> Whitening:
         """The factorisation for a fitted kernel; kept for kernels that are fitted here, and so are always the same."""
         if id(kernel) in self._whitenings:
             return self._whitenings[id(kernel)]
         if hasattr(fitted, "of_squared_distances"):
             if self._distances is None:
                 self._distances = negative_squared_distances(self.R)
+                clock.lap("distances")
             K_RR = fitted.of_squared_distances(self._distances)
         else:
             K_RR = fitted(self.R)
+        clock.lap("kernels")
         whitening = Whitening(K_RR, self.center, self.floor)
+        clock.lap("factorisation")
         if kernel.fit_on == "references":
             self._whitenings[id(kernel)] = whitening
         return whitening
@@ -145,7 +168,8 @@ class Samples:
     references that were met before, in another fold, are found again in ``reference_sets``.
     """
 
-    def __init__(self, rows: TrainingRows, X_test, reference=None, reference_sets=None):
+    def __init__(self, rows: TrainingRows, X_test, reference=None, reference_sets=None, clock=None):
+        self.clock = clock or Clock()
         X = rows.X[rows.targets]
         self.X, self.n = X, X.shape[0]
         self._fitted = _Widths(X)
@@ -160,14 +184,21 @@ class Samples:
 
     def grams(self, kernel):
         """K (n × n), K_test (t × n) and the diagonal of the test samples, for one base kernel."""
+        found = self._grams(kernel)
+        self.clock.lap("kernels" if self.references is None else "products")
+        return found
+
+    def _grams(self, kernel):
         if self.references is None:
             fitted = self._fitted(kernel)
             K_ZX = self._values(fitted, self.X)
             return K_ZX[: self.n], K_ZX[self.n :], fitted.diag(self.Z[self.n :])
         references = self.references
         fitted = references.fitted(kernel) if kernel.fit_on == "references" else self._fitted(kernel)
-        whitening = references.whitening(kernel, fitted)
-        Kc_ZR = whitening.centred_rows(self._values(fitted, references.R))
+        whitening = references.whitening(kernel, fitted, self.clock)
+        K_ZR = self._values(fitted, references.R)
+        self.clock.lap("kernels")
+        Kc_ZR = whitening.centred_rows(K_ZR)
         if whitening.whole and self.begin_with_targets:  # then K(z, x) = Kc(z, x) for every reference x
             K_ZX = Kc_ZR[:, : self.n]
             return K_ZX[: self.n], K_ZX[self.n :], squared_norms(whitening.features(Kc_ZR[self.n :]))
@@ -181,6 +212,7 @@ class Samples:
             return kernel(self.Z, R)
         if self._distances is None:
             self._distances = negative_squared_distances(self.Z, R)
+            self.clock.lap("distances")
         return kernel.of_squared_distances(self._distances)
 
 

@@ -68,7 +68,8 @@ def _rates(decisions, is_target):
     targets, outliers = np.count_nonzero(is_target), np.count_nonzero(~is_target)
     kinds = np.array([is_target, ~is_target], dtype=np.float64)
     counts = accepted @ kinds.T
-    return counts[:, 0] / targets, (outliers - counts[:, 1]) / outliers
+    with np.errstate(invalid="ignore"):  # a kind that is absent: NaN, which the search names
+        return counts[:, 0] / targets, (outliers - counts[:, 1]) / outliers
 
 
 def _gmeans(decisions, is_target):

@@ -52,6 +52,7 @@ class OneClassGridSearch(BaseSearchCV):
     ----------
     cv_results_, best_params_, best_score_, best_index_, best_estimator_, n_splits_, refit_time_, scorer_
         As in ``GridSearchCV``. Times of shared work are split evenly between the candidates that share it.
+    stage_times_ : dict, seconds by stage, summed over all folds.
 
     Notes
     -----
@@ -127,8 +128,11 @@ class OneClassGridSearch(BaseSearchCV):
         else:
             done = Parallel(n_jobs=self.n_jobs, return_as="generator")(itertools.starmap(delayed(_evaluate_quietly), arguments))
         table = np.full((3, count, len(splits)), np.nan)
+        self.stage_times_: dict[str, float] = {}
         for (fold, _), found in zip(tasks, _progress(done, len(tasks), self.verbose), strict=True):
             table[:, found.candidates, fold] = found.scores, found.fit_time, found.score_time
+            for stage, seconds in found.stages.items():
+                self.stage_times_[stage] = self.stage_times_.get(stage, 0.0) + seconds
         return table
 
     def _choose(self, estimator, X, y):

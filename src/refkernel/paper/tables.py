@@ -23,8 +23,6 @@ VARIANTS = {"base": "Base", **{f"case{i}": f"Case {i}" for i in range(1, 8)}}
 TASKS = ("Iris1", "Iris2", "Iris3", "Seed1", "Seed2", "Seed3", "Ion1", "Ion2", "Son1", "Son2", "Bank1", "Bank2", "Happ1", "Happ2")
 BLOCKS = {"M = N": ("base", "case1", "case2"), "M = ⌊N/2⌋": ("case3", "case4"), "M = N + T": ("case5", "case6", "case7")}
 """Variants with the same number of references: the article prints the best of each block in bold."""
-NUMBERS = {("svdd", "kernel"): "I", ("svdd", "mapping"): "II", ("ocsvm", "kernel"): "III", ("ocsvm", "mapping"): "IV"}
-"""The number of our tables, in the order of the article's four result tables."""
 AVERAGE = "Average"
 CELL = ["classifier", "route", "variant", "task"]
 COLUMN = ["classifier", "route", "variant"]
@@ -72,6 +70,7 @@ def compare(summary: pd.DataFrame) -> pd.DataFrame:
     """
     article = printed().rename(columns={name: f"printed_{name}" for name in [*VALUES, "bold"]})
     joined = _in_order(summary.merge(article, on=CELL, how="left"))
+    joined["printed_bold"] = joined["printed_bold"].astype("boolean")
     joined["difference"] = joined["gmean"] - joined["printed_gmean"]
     within = (joined["difference"].abs() <= joined["printed_std"] + ROUNDING).astype("boolean")
     joined["within"] = within.mask(joined["difference"].isna())
@@ -124,11 +123,6 @@ class ArticleTable:
         return f"{self.classifier}_{self.route}"
 
     @property
-    def number(self) -> str:
-        """The roman number of the article's table, if it has this one."""
-        return NUMBERS.get((self.classifier, self.route), "")
-
-    @property
     def caption(self) -> str:
         what, base = ("kernel matrix ranks", "the base kernel") if self.route == "kernel" else ("feature space dimensions", "NPT as base")
         classifier = CLASSIFIERS.get(self.classifier, self.classifier)
@@ -156,7 +150,7 @@ def article_tables(summary: pd.DataFrame) -> list[ArticleTable]:
 
 def best_of_blocks(gmean: pd.DataFrame) -> pd.DataFrame:
     """True where a value is, at the one decimal that is printed, the best of its row within its block; ties are all best."""
-    shown = gmean.round(1)
+    shown = gmean.map(lambda value: float(f"{value:.1f}"))
     best = pd.DataFrame(False, index=gmean.index, columns=gmean.columns)
     for block in BLOCKS.values():
         members = [variant for variant in gmean.columns if variant in block]
@@ -168,8 +162,7 @@ def to_markdown(table: ArticleTable) -> str:
     """The table in Markdown, bold with stars."""
     texts = table.texts(strong="**{}**")
     lines = [["Data", *texts.columns], ["---", *["---:"] * texts.shape[1]], *([task, *row] for task, row in zip(texts.index, texts.values))]
-    title = f"**Table {table.number}.** " if table.number else ""
-    return f"{title}{table.caption}\n\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+    return f"{table.caption}\n\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
 def to_latex(table: ArticleTable) -> str:
@@ -209,7 +202,10 @@ def write_tables(results_dir) -> list[Path]:
     comparison = compare(summarise(read_rows(results_dir)))
     folder = Path(results_dir) / "tables"
     folder.mkdir(exist_ok=True)
-    contents = {"comparison.csv": comparison.round(4).to_csv(index=False), "averages.csv": averages(comparison).round(4).to_csv(index=False)}
+    contents = {
+        "comparison.csv": comparison.round(4).to_csv(index=False),
+        "averages.csv": averages(comparison).round(4).to_csv(index=False),
+    }
     for table in article_tables(comparison):
         contents[f"{table.name}.csv"] = table.texts(strong="{} *").to_csv()
         contents[f"{table.name}.md"] = to_markdown(table)
@@ -219,14 +215,16 @@ def write_tables(results_dir) -> list[Path]:
     return [folder / name for name in contents]
 
 
-def variant_name(code: str, route: str = "kernel") -> str:
-    """How a variant is called in tables: "Base", "Case 1"; the base of the mapping route is NPT, which tables call Base too."""
+def variant_name(code: str) -> str:
+    """How tables call a variant: "Base" (NPT in the mapping route, as in the article), "Case 1" …"""
     return VARIANTS.get(code, code)
 
 
 def _article_table(part: pd.DataFrame, classifier: str, route: str) -> ArticleTable:
     tasks, variants = list(dict.fromkeys(part["task"])), list(dict.fromkeys(part["variant"]))
-    frames = [part.pivot(index="task", columns="variant", values=value).reindex(index=_sorted(tasks, TASKS), columns=variants) for value in VALUES]
+    frames = [
+        part.pivot(index="task", columns="variant", values=value).reindex(index=_sorted(tasks, TASKS), columns=variants) for value in VALUES
+    ]
     gmean, std, rank = (pd.concat([frame, frame.mean().to_frame(AVERAGE).T]) for frame in frames)
     return ArticleTable(classifier, route, gmean, std, rank, best_of_blocks(gmean))
 

@@ -1,0 +1,188 @@
+"""OneClassGridSearch against GridSearchCV, one process each, one BLAS thread each: `python benchmarks/bench_search.py`.
+
+`--agreement` instead compares every fold score on 6 tasks × 7 cases × both classifiers × both routes. The row with n = 100 (Bank2)
+needs the authors' data (REFKERNEL_DATA, or a download); without it the row is left out, and that is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import warnings
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+from scipy.linalg import lapack
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+
+import refkernel as rk
+from refkernel.datasets import load_task
+from refkernel.metrics import gmean_scorer
+
+SCALES = [0.1, 1.0, 10.0, 100.0, 1000.0]
+VALUES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+FITS = len(SCALES) * len(VALUES) * 5
+
+
+def searched(classifier, references, route="kernel"):
+    """An estimator of the article, and its grid."""
+    name = classifier.__name__.lower()
+    parameter = "C" if route == "mapping" and classifier is rk.SVDD else "nu"
+    if route == "mapping":
+        first = rk.NPT() if references is None else rk.ReferenceMap(references=references, random_state=0)
+        scale, estimator = f"{type(first).__name__.lower()}__kernel__scale", make_pipeline(first, classifier("linear"))
+    else:
+        kernel = rk.RBF() if references is None else rk.ReferenceKernel(references=references, random_state=0)
+        scale = f"{name}__kernel__scale" if references is None else f"{name}__kernel__kernel__scale"
+        estimator = make_pipeline(classifier(kernel))
+    return estimator, {scale: SCALES, f"{name}__{parameter}": VALUES}
+
+
+def timed(search, X, y, repeats):
+    """The search after its fastest run, and the time of that."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        search.fit(X, y)
+        times.append(time.perf_counter() - start)
+    return search, min(times)
+
+
+def pair(estimator, grid, X, y, repeats=3):
+    """Both searches on the same folds."""
+    cv = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
+    ours = timed(rk.OneClassGridSearch(estimator, grid, cv=cv), X, y, repeats + 1)
+    return ours, timed(GridSearchCV(estimator, grid, scoring=gmean_scorer, cv=cv), X, y, 1 if repeats < 3 else 2)
+
+
+def largest_difference(ours, theirs):
+    names = [f"split{fold}_test_score" for fold in range(5)]
+    return max(np.abs(ours.cv_results_[name] - theirs.cv_results_[name]).max() for name in names)
+
+
+def floor_time(X, y, references):
+    """The LAPACK and BLAS calls of a search with nothing around them: factorisations, triangular solves and products."""
+    n, t = round(0.8 * np.sum(y == 1)), len(y) // 5
+    negatives = min(n, round(0.8 * np.sum(y == -1)))
+    m = {"case2": n, "case5": n + negatives, "case7": n + negatives}.get(references, n)
+    rng = np.random.default_rng(0)
+    R, Z, C = rng.normal(size=(m, X.shape[1])), rng.normal(size=(n + t, X.shape[1])), np.asfortranarray(rng.normal(size=(m, n + t)))
+    M = np.asfortranarray(np.cov(rng.normal(size=(m, 2 * m))))
+    B, K_test = rng.normal(size=(len(VALUES), n)), rng.normal(size=(t, n))
+    start = time.perf_counter()
+    for _ in range(5):
+        Z @ R.T
+        if references is not None:
+            R @ R.T
+        for _ in SCALES:
+            if references is not None:
+                lapack.dpotrf(M, lower=1)
+                L, _ = lapack.dpotrf(M, lower=1)
+                Phi, _ = lapack.dtrtrs(L, C, lower=1)
+                Phi.T @ Phi[:, :n]
+            B @ K_test.T
+    return time.perf_counter() - start
+
+
+def bench_cost():
+    print("Time per fit-and-score on the article's grid (5 scales × 6 values × 5 folds)")
+    print(
+        f"{'task':>6} {'n':>4} {'case':>5} {'classifier':>11} {'ours µs':>8} {'GridSearchCV ms':>16} {'ratio':>7} {'× floor':>8}  where ours goes (%)"
+    )
+    ratios = []
+    for task, splits in (("Iris1", "embedded"), ("Son1", "embedded"), ("Bank2", "authors"), ("Ion2", "embedded")):
+        try:
+            data = load_task(task, splits=splits)
+        except (OSError, ImportError) as error:
+            print(f"{task:>6} left out: {str(error).splitlines()[0]}")
+            continue
+        X, y = data.X_train, data.y_train
+        for references in (None, "case2", "case5", "case7"):
+            for classifier in (rk.SVDD, rk.OneClassSVM):
+                (ours, a), (theirs, b) = pair(*searched(classifier, references), X, y)
+                ratios.append(b / a)
+                stages = ours.stage_times_
+                where = ", ".join(f"{stage} {100 * seconds / a:.0f}" for stage, seconds in stages.items())
+                floor = min(floor_time(X, y, references) for _ in range(3))
+                print(
+                    f"{task:>6} {np.sum(y == 1):>4} {references or 'base':>5} {classifier.__name__:>11} {1e6 * a / FITS:>8.0f} {1e3 * b / FITS:>16.2f} "
+                    f"{'1/' + format(b / a, '.0f'):>7} {a / floor:>8.1f}  {where}; largest difference {largest_difference(ours, theirs):.0e}"
+                )
+    print(f"median ratio 1/{np.median(ratios):.0f}, worst 1/{min(ratios):.0f}")
+
+
+def bench_growth():
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    rng = np.random.default_rng(0)
+    print("\nHow the cost grows: OneClassGridSearch of SVDD, 3 folds, 5 scales (s)")
+    sizes, counts = (50, 100, 200, 500, 1000, 2000), (1, 2, 5, 10, 20, 50)
+    by_size, by_count = {}, {}
+    for n in sizes:
+        X, y = np.vstack([rng.normal(size=(n, 10)), rng.normal(scale=2, size=(n // 5, 10))]), np.r_[np.ones(n), -np.ones(n // 5)]
+        for name, kernel, scale in (
+            ("base", rk.RBF(), "kernel__scale"),
+            ("case2", rk.ReferenceKernel(references="case2"), "kernel__kernel__scale"),
+        ):
+            search = rk.OneClassGridSearch(rk.SVDD(kernel), {scale: SCALES, "nu": VALUES}, cv=3, random_state=0)
+            by_size[name, n] = timed(search, X, y, 2)[1]
+        if n == 500:
+            for count in counts:
+                search = rk.OneClassGridSearch(
+                    rk.SVDD(rk.RBF()), {"kernel__scale": SCALES, "nu": np.linspace(0.05, 0.6, count)}, cv=3, random_state=0
+                )
+                by_count[count] = timed(search, X, y, 2)[1]
+    print("  n        " + "".join(f"{n:>9}" for n in sizes))
+    for name in ("base", "case2"):
+        print(f"  {name:<9}" + "".join(f"{by_size[name, n]:>9.3f}" for n in sizes))
+    print("  values of nu at n = 500, base\n           " + "".join(f"{count:>9}" for count in counts))
+    print("           " + "".join(f"{by_count[count]:>9.3f}" for count in counts))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+    for name in ("base", "case2"):
+        left.loglog(sizes, [by_size[name, n] for n in sizes], "o-", label=name)
+    left.set(xlabel="targets n", ylabel="seconds", title="5 scales × 6 values × 3 folds")
+    left.legend()
+    right.plot(counts, [by_count[count] for count in counts], "o-")
+    right.set(xlabel="values of nu", ylabel="seconds", title="n = 500, 5 scales × 3 folds", ylim=(0, None))
+    path = Path(__file__).with_name("search_growth.png")
+    figure.savefig(path, dpi=90)
+    print(f"  drawn to {path.name}")
+
+
+def check_agreement():
+    worst, compared, agreed = 0.0, 0, 0
+    for task in ("Iris1", "Iris2", "Seed2", "Ion1", "Son1", "Son2"):
+        data = load_task(task)
+        for references in (None, *(f"case{k}" for k in range(1, 8))):
+            for classifier in (rk.SVDD, rk.OneClassSVM):
+                for route in ("kernel", "mapping"):
+                    (ours, _), (theirs, _) = pair(*searched(classifier, references, route), data.X_train, data.y_train, 1)
+                    difference = largest_difference(ours, theirs)
+                    same = ours.best_params_ == theirs.best_params_
+                    compared, agreed, worst = compared + 1, agreed + (same and difference <= 1e-12), max(worst, difference)
+                    if difference > 1e-12 or not same:
+                        note = (
+                            "  (optimum w = 0: labels are rounding)"
+                            if classifier is rk.OneClassSVM and references in (None, "case1", "case3")
+                            else ""
+                        )
+                        print(f"  {task} {references or 'base'} {classifier.__name__} {route}: {difference:.1e}, same best {same}{note}")
+    print(f"{agreed} of {compared} searches: every fold score within 1e-12 of GridSearchCV's, and the same best parameters")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--agreement", action="store_true")
+    warnings.simplefilter("ignore")
+    if parser.parse_args().agreement:
+        check_agreement()
+    else:
+        bench_cost()
+        bench_growth()

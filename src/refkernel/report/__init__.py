@@ -1,0 +1,148 @@
+"""A results folder as one self-contained HTML file: rows -> tables and plot data -> figures -> page.
+
+Needs the extra ``report`` (pandas, matplotlib, jinja2). Nothing is fetched, neither now nor when the file is opened.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ..paper.tables import article_tables, averages, compare, counts, read_rows, summarise
+from . import figures, html, plot_data
+from .statements import findings
+
+__all__ = ["build_report"]
+
+DECIDING_TASKS = 6
+"""The signs of fewer differences are all equal by chance with a two-sided probability above 0.05: 2 / 2^5 = 0.0625."""
+
+
+def build_report(results_dir, out=None, compare_with=None) -> Path:
+    """Write the report of a results folder and return its path.
+
+    Parameters
+    ----------
+    results_dir : path
+        A folder with rows.csv and, if possible, run.json, as ``refkernel reproduce`` leaves it.
+    out : path, optional
+        The file to write; ``report.html`` in the results folder by default.
+    compare_with : path, optional
+        Another results folder (say, of another solver), whose averages are shown beside these.
+    """
+    rows, run = read_rows(results_dir), _read_run(results_dir)
+    comparison = compare(summarise(rows))
+    page = html.render(
+        settings={"splits": "", "solver": "", **run.get("settings", {})},
+        **_headline(comparison, run),
+        **_tables(comparison),
+        **_figures(rows, comparison, run),
+        statements=_statements(comparison),
+        few_tasks=comparison["task"].nunique() if comparison["task"].nunique() < DECIDING_TASKS else 0,
+        other=_other(comparison, run, compare_with) if compare_with is not None else None,
+        provenance=_provenance(rows, run),
+    )
+    path = Path(results_dir) / "report.html" if out is None else Path(out)
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def _read_run(results_dir) -> dict[str, Any]:
+    """What run.json says; empty where there is none, for the report can do without."""
+    path = Path(results_dir) / "run.json"
+    run = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return {key: value for key, value in run.items() if value is not None}
+
+
+def _headline(comparison: pd.DataFrame, run: dict) -> dict[str, Any]:
+    """The numbers at the top: (value, what it is)."""
+    total = counts(comparison)
+    tiles = []
+    if total.cells:
+        tiles.append((f"{total.within} of {total.cells}", "cells within the article’s ±"))
+        tiles.append((f"{total.mean_difference:.2f}", f"points between our column averages and the article’s (mean of {total.columns})"))
+    tiles.append((f"{int(comparison['runs'].sum()):,}", f"runs in {len(comparison)} cells of {comparison['task'].nunique()} tasks"))
+    seconds, fits = run.get("seconds"), run.get("fits")
+    if seconds:
+        tiles.append((html.duration(seconds), "wall time" + (f" for {fits:,} fits" if fits else "")))
+    if seconds and fits:
+        tiles.append((f"{fits / seconds:,.0f}", "fits per second"))
+    return {"tiles": tiles, "counts": total}
+
+
+def _tables(comparison: pd.DataFrame) -> dict[str, Any]:
+    means, tables = averages(comparison), article_tables(comparison)
+    return {
+        "averages": html.averages_view(means, tables),
+        "tables": [html.table_view(table, comparison, means) for table in tables],
+        "filters": {
+            "classifier": {code: html.classifier_name(code) for code in dict.fromkeys(comparison["classifier"])},
+            "route": {code: code for code in dict.fromkeys(comparison["route"])},
+            "dataset": {name: name for name in dict.fromkeys(map(html.dataset, comparison["task"]))},
+        },
+    }
+
+
+def _figures(rows: pd.DataFrame, comparison: pd.DataFrame, run: dict) -> dict[str, Any]:
+    means = averages(comparison)
+    pairs = list(dict.fromkeys(zip(means["classifier"], means["route"])))
+    stages = {name: seconds for name, seconds in run.get("stages", {}).items() if isinstance(seconds, int | float)}
+    return {
+        "average_figures": [figures.draw_averages(means, *pair) for pair in pairs],
+        "rank_figures": [figures.draw_ranks(ranks) for ranks in plot_data.rank_comparisons(comparison)],
+        **_illustrations(),
+        "choice_figures": [figures.draw_choices(*pair, shares) for pair, shares in plot_data.chosen_parameters(rows).items()],
+        "stage_figures": [figures.draw_stages(stages)] if stages else [],
+    }
+
+
+@cache
+def _illustrations() -> dict[str, list]:
+    """The figures that do not depend on the run."""
+    return {
+        "spectrum_figures": [figures.draw_spectrum(scale, spectrum) for scale, spectrum in plot_data.spectra().items()],
+        "region_figures": [figures.draw_regions(plot_data.regions(name)) for name in ("svdd", "ocsvm")],
+    }
+
+
+def _statements(comparison: pd.DataFrame) -> list[dict]:
+    pairs = zip(findings(comparison, "gmean"), findings(comparison, "printed_gmean"))
+    return [html.statement_view(here, article) for here, article in pairs]
+
+
+def _other(comparison: pd.DataFrame, run: dict, folder) -> dict[str, Any]:
+    """Averages of this run and another over the cells that both have."""
+    theirs = compare(summarise(read_rows(folder)))
+    keys = ["classifier", "route", "variant", "task"]
+    both = comparison.merge(theirs[[*keys, "gmean"]].rename(columns={"gmean": "other"}), on=keys)
+    means = both.groupby(keys[:3], sort=False)[["gmean", "other", "printed_gmean"]].mean().reset_index()
+    return {
+        "names": [_solver_name(run, "this run"), _solver_name(_read_run(folder), "the other run")],
+        "counts": [counts(comparison), counts(theirs)],
+        "rows": [html.pair_view(row) for row in means.to_dict("records")],
+    }
+
+
+def _solver_name(run: dict, default: str) -> str:
+    solver = run.get("settings", {}).get("solver")
+    return f"{default} (solver {solver})" if solver else default
+
+
+def _provenance(rows: pd.DataFrame, run: dict) -> dict[str, dict[str, str]]:
+    """How the run was made, by topic."""
+    topics = {key.capitalize(): run[key] for key in ("settings", "versions", "machine") if run.get(key)}
+    source = {"Commit": run["commit"]} if run.get("commit") else {}
+    if "seed" in rows:
+        source["Seeds"] = f"{rows['seed'].nunique()} different ones, each in its row of rows.csv"
+    if source:
+        topics["Source"] = source
+    named = {topic: values if isinstance(values, dict) else {topic: values} for topic, values in topics.items()}
+    return {topic: {str(key): _plain(value) for key, value in values.items()} for topic, values in named.items()}
+
+
+def _plain(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -1,0 +1,188 @@
+"""The report's figures, drawn from plot data. Marks differ in shape or line as well as in colour (Okabe and Ito's palette)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.ticker import MaxNLocator, NullLocator
+
+from ..paper.tables import CLASSIFIERS, VARIANTS, variant_name
+from .plot_data import RankComparison, Regions
+from .svg import FAINT, INK, Drawing, canvas, styled, to_svg
+
+BLUE, ORANGE, GREEN = "#0072B2", "#E69F00", "#009E73"
+COLOURS = dict(zip(VARIANTS, [INK, BLUE, ORANGE, "#56B4E9", "#D55E00", GREEN, "#CC79A7", "#B8A800"]))
+LINES = dict(zip(VARIANTS, ["-", "-", "-", "--", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1))]))
+FLOOR = 1e-6
+"""Eigenvalues below this are dropped."""
+PANEL_COLUMNS = 2
+DARK_CELL = 0.6
+"""Cells of a heat map above this part of its largest value carry white letters."""
+
+
+def draw_averages(averages: pd.DataFrame, classifier: str, route: str) -> Drawing:
+    """Column averages of one table: ours and the article's, a line between them."""
+    part = averages[(averages["classifier"] == classifier) & (averages["route"] == route)]
+    title = f"{CLASSIFIERS.get(classifier, classifier)}, {route} route"
+    y = np.arange(len(part))
+    with styled():
+        figure, axes = canvas(0.9 + 0.24 * len(part))
+        axes.hlines(y, part["gmean"], part["printed_gmean"], color=INK, lw=1.2)
+        axes.plot(part["printed_gmean"], y, "D", mfc="none", mec=ORANGE, mew=1.8, ms=8, label="article")
+        axes.plot(part["gmean"], y, "o", color=BLUE, ms=5, label="here")
+        axes.set(yticks=y, yticklabels=[variant_name(v) for v in part["variant"]], xlabel="average Gmean (%)")
+        axes.set_title(title, loc="left")
+        axes.set_ylim(len(part) - 0.5, -0.5)
+        axes.grid(axis="x")
+        axes.margins(x=0.08)
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside upper right", ncols=2, handletextpad=0.2, columnspacing=1.0)
+        numbers = "; ".join(
+            f"{variant_name(r.variant)}: here {r.gmean:.1f}, article {_or_none(r.printed_gmean)}" for r in part.itertuples()
+        )
+        return Drawing(to_svg(figure, f"averages-{classifier}-{route}", f"Average Gmean, {title}", numbers))
+
+
+def draw_ranks(comparison: RankComparison) -> Drawing:
+    """Critical-difference diagram: the best rank on the left; bars join variants that do not differ significantly."""
+    ranks, k = comparison.ranks, len(comparison.ranks)
+    half = (k + 1) // 2
+    bars = 0.28 * len(comparison.groups)
+    title = f"{CLASSIFIERS.get(comparison.classifier, comparison.classifier)}, {comparison.route} route"
+    with styled():
+        figure, axes = canvas(0.9 + 0.2 * half + 0.5 * bars)
+        left, right = 1 - 0.36 * (k - 1), k + 0.36 * (k - 1)
+        axes.set(xlim=(left, right), ylim=(-bars - 0.75 * half - 0.6, 2.1))
+        axes.axis("off")
+        axes.set_title(title, loc="left")
+        axes.hlines(0, 1, k, color=INK, lw=1)
+        for tick in range(1, k + 1):
+            axes.vlines(tick, 0, 0.18, color=INK, lw=1)
+            axes.text(tick, 0.28, str(tick), ha="center", va="bottom", fontsize=8)
+        cd = min(comparison.critical_difference, k - 1.0)
+        axes.hlines(1.35, 1, 1 + cd, color=ORANGE, lw=3)
+        axes.text(1 + cd + 0.1, 1.35, f"critical difference {comparison.critical_difference:.2f}", va="center", fontsize=8)
+        for i, (variant, rank) in enumerate(ranks.items()):
+            first = i < half
+            y = -bars - 0.6 - 0.75 * (i if first else k - 1 - i)
+            end = 0.85 if first else k + 0.15
+            axes.plot([rank, rank, end], [0, y, y], color=INK, lw=0.8)
+            axes.text(
+                end + (-0.1 if first else 0.1),
+                y,
+                f"{variant_name(str(variant))} ({rank:.1f})",
+                ha="right" if first else "left",
+                va="center",
+            )
+        for i, group in enumerate(comparison.groups):
+            axes.hlines(-0.28 * (i + 1), ranks[group[0]] - 0.06, ranks[group[-1]] + 0.06, color=BLUE, lw=4)
+        numbers = ", ".join(f"{variant_name(str(v))} {r:.2f}" for v, r in ranks.items())
+        joined = "; ".join(" – ".join([variant_name(g[0]), variant_name(g[-1])]) for g in comparison.groups) or "none"
+        text = f"Average ranks over {comparison.tasks} tasks, best first: {numbers}. Critical difference {comparison.critical_difference:.2f}. Joined by bars: {joined}."
+        name = f"ranks-{comparison.classifier}-{comparison.route}"
+        caption = f"{comparison.tasks} tasks; Friedman test p = {comparison.p:.2g}"
+        return Drawing(to_svg(figure, name, f"Critical-difference diagram, {title}", text), caption)
+
+
+def draw_spectrum(scale: float, spectrum: dict[str, np.ndarray]) -> Drawing:
+    """Eigenvalues of the references' kernel matrix by variant, for one scale."""
+    with styled():
+        figure, axes = canvas(3.2)
+        for variant, values in spectrum.items():
+            axes.semilogy(
+                np.arange(1, values.size + 1), values, ls=LINES[variant], color=COLOURS[variant], lw=1.5, label=variant_name(variant)
+            )
+        axes.axhline(FLOOR, color=FAINT, lw=1)
+        axes.set(xlabel="number of the eigenvalue", ylabel="eigenvalue", ylim=(FLOOR / 3, None))
+        axes.set_title(f"scale {scale:g}", loc="left")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0e}".replace("e-0", "e−").replace("e+0", "e"))
+        axes.yaxis.set_minor_locator(NullLocator())
+        figure.legend(loc="outside lower center", ncols=4, fontsize=8, handlelength=2.2, columnspacing=1.2)
+        ranks = ", ".join(f"{variant_name(v)} {values.size}" for v, values in spectrum.items())
+        text = f"Eigenvalues, largest first, on a logarithmic axis. Numbers of eigenvalues above {FLOOR:g}: {ranks}."
+        return Drawing(to_svg(figure, f"spectrum-{scale:g}".replace(".", "_"), f"Kernel spectra, scale {scale:g}", text))
+
+
+def draw_regions(regions: Regions) -> Drawing:
+    """Where each variant accepts (shaded), the targets (dots) and the others (crosses)."""
+    rows = -(-len(regions.values) // PANEL_COLUMNS)
+    name = CLASSIFIERS[regions.classifier]
+    with styled():
+        figure, grid = canvas(1.45 * rows, rows, PANEL_COLUMNS, sharex=True, sharey=True, squeeze=False)
+        for axes, (variant, values) in zip(grid.ravel(), regions.values.items()):
+            accepted = np.where(values >= 0, 1.0, -1.0) if np.ptp(values) < FLOOR else values
+            axes.contourf(regions.x1, regions.x2, accepted, levels=[0.0, np.inf], colors=[BLUE], alpha=0.3)
+            if accepted.min() < 0 < accepted.max():
+                axes.contour(regions.x1, regions.x2, accepted, levels=[0.0], colors=[BLUE], linewidths=1.3)
+            axes.plot(*regions.X[~regions.is_target].T, "x", color=ORANGE, ms=3, mew=0.9)
+            axes.plot(*regions.X[regions.is_target].T, "o", color=INK, ms=2)
+            axes.set_title(variant_name(variant), loc="left", fontsize=9)
+            axes.set(xticks=[], yticks=[])
+            axes.spines[:].set(visible=True, edgecolor=FAINT)
+        shares = ", ".join(f"{variant_name(v)} {100 * np.mean(values >= 0):.0f} %" for v, values in regions.values.items())
+        text = f"Share of the shown plane that is accepted: {shares}."
+        return Drawing(to_svg(figure, f"regions-{regions.classifier}", f"Decision regions of {name} by variant", text), name)
+
+
+def draw_choices(classifier: str, route: str, shares: dict[str, pd.DataFrame]) -> Drawing:
+    """How often validation chose each scale and parameter, one small heat map for each variant."""
+    rows = -(-len(shares) // PANEL_COLUMNS)
+    title = f"{CLASSIFIERS.get(classifier, classifier)}, {route} route"
+    with styled():
+        figure, grid = canvas(0.3 + 1.35 * rows, rows, PANEL_COLUMNS, sharex=True, sharey=True, squeeze=False)
+        for axes in grid.ravel()[len(shares) :]:
+            axes.axis("off")
+        highest = max(share.to_numpy().max() for share in shares.values())
+        for axes, (variant, share) in zip(grid.ravel(), shares.items()):
+            _heat_map(axes, share, highest)
+            axes.set_title(variant_name(variant), loc="left", fontsize=9)
+        figure.supxlabel("nu or C", fontsize=9)
+        figure.supylabel("scale", fontsize=9)
+        text = "; ".join(f"{variant_name(v)}: {_favourite(share)}" for v, share in shares.items())
+        return Drawing(
+            to_svg(figure, f"choices-{classifier}-{route}", f"Chosen parameters, {title}", f"Most frequent choices: {text}."), title
+        )
+
+
+def _heat_map(axes, share: pd.DataFrame, highest: float) -> None:
+    axes.pcolormesh(share.to_numpy(), cmap="Blues", vmin=0, vmax=highest, edgecolors=FAINT, linewidth=0.4)
+    for (i, j), value in np.ndenumerate(share.to_numpy()):
+        if value >= 0.005:
+            axes.text(
+                j + 0.5,
+                i + 0.5,
+                f"{100 * value:.0f}",
+                ha="center",
+                va="center",
+                fontsize=7,
+                color="white" if value > DARK_CELL * highest else "black",
+            )
+    axes.set_xticks(np.arange(share.shape[1]) + 0.5, [f"{value:g}" for value in share.columns], fontsize=7.5)
+    axes.set_yticks(np.arange(share.shape[0]) + 0.5, [f"{value:g}" for value in share.index], fontsize=7.5)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def _favourite(share: pd.DataFrame) -> str:
+    i, j = np.unravel_index(share.to_numpy().argmax(), share.shape)
+    return f"scale {share.index[i]:g} with {share.columns[j]:g} ({100 * share.iat[i, j]:.0f} %)"
+
+
+def draw_stages(stages: dict[str, float]) -> Drawing:
+    """Seconds by stage, as bars."""
+    names, seconds = list(stages), np.array(list(stages.values()), dtype=float)
+    y = np.arange(len(names))
+    with styled():
+        figure, axes = canvas(0.6 + 0.28 * len(names))
+        axes.barh(y, seconds, color=BLUE, height=0.65)
+        for i, value in enumerate(seconds):
+            axes.annotate(f"{value:.1f} s", (value, i), xytext=(4, 0), textcoords="offset points", va="center")
+        axes.set(yticks=y, yticklabels=names, xlabel="seconds")
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.margins(x=0.15)
+        text = "; ".join(f"{name} {value:.1f} s" for name, value in stages.items())
+        return Drawing(to_svg(figure, "stages", "Time by stage", text))
+
+
+def _or_none(value: float) -> str:
+    return "none" if np.isnan(value) else f"{value:.1f}"

@@ -1,0 +1,197 @@
+"""The page: what is shown, as plain values for the template. No numbers are computed here but for their text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+import numpy as np
+import pandas as pd
+from markupsafe import Markup
+
+from ..paper.tables import AVERAGE, CLASSIFIERS, ArticleTable, variant_name
+from .statements import FAILS, HOLDS, OPEN, Evidence, Finding
+
+DATASETS = {"Iris": "Iris", "Seed": "Seeds", "Ion": "Ionosphere", "Son": "Sonar", "Bank": "Bankruptcy", "Happ": "Happiness"}
+"""Tasks are called by the beginning of their data set's name and the number of the target class."""
+SAME = 0.05
+"""Differences below this are shown as 0.0."""
+MARKS = {HOLDS: "✓", FAILS: "✗", OPEN: "?"}
+
+
+@dataclass(frozen=True)
+class CellView:
+    """One cell of a table: ours, the printed value, their difference; `tone` is same, above or below, outside: beyond the printed ±."""
+
+    ours: str
+    printed: str
+    difference: str
+    tone: str
+    outside: bool
+    bold: bool
+    printed_bold: bool
+    sort: str
+
+
+@dataclass(frozen=True)
+class RowView:
+    """A row of cells, with what filters look at."""
+
+    label: str
+    cells: list[CellView]
+    data: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table that can be sorted and filtered."""
+
+    name: str
+    title: str
+    caption: str
+    columns: list[str]
+    rows: list[RowView]
+    foot: list[RowView] = field(default_factory=list)
+    data: dict[str, str] = field(default_factory=dict)
+
+
+def table_view(table: ArticleTable, comparison: pd.DataFrame, averages: pd.DataFrame) -> TableView:
+    """One of the article's tables with the printed values beside ours."""
+    here = (comparison["classifier"] == table.classifier) & (comparison["route"] == table.route)
+    cells = comparison[here].set_index(["task", "variant"])
+    means = averages[(averages["classifier"] == table.classifier) & (averages["route"] == table.route)].assign(task=AVERAGE)
+    cells = pd.concat([cells, means.set_index(["task", "variant"])])
+    rows = [_row(table, cells, task) for task in table.gmean.index]
+    title = f"{classifier_name(table.classifier)}, {table.route} route"
+    return TableView(
+        name=table.name,
+        title=title,
+        caption=table.caption + ".",
+        columns=[variant_name(variant) for variant in table.gmean.columns],
+        rows=rows[:-1],
+        foot=rows[-1:],
+        data={"classifier": table.classifier, "route": table.route},
+    )
+
+
+def averages_view(averages: pd.DataFrame, tables: Iterable[ArticleTable]) -> TableView:
+    """The average rows of all tables as one table."""
+    variants = list(dict.fromkeys(averages["variant"]))
+    rows = []
+    for table in tables:
+        part = averages[(averages["classifier"] == table.classifier) & (averages["route"] == table.route)].assign(task=AVERAGE)
+        wide = table.gmean.reindex(columns=variants)
+        bold = table.bold.reindex(columns=variants, fill_value=False)
+        cells = part.set_index(["task", "variant"])
+        views = [_cell(_found(cells, AVERAGE, v), float(wide.loc[AVERAGE, v]), bool(bold.loc[AVERAGE, v]), "") for v in variants]
+        data = {"classifier": table.classifier, "route": table.route}
+        rows.append(RowView(f"{classifier_name(table.classifier)}, {table.route}", views, data))
+    return TableView("averages", "Averages over tasks", "Average Gmean (%) over the tasks of this run.", [variant_name(v) for v in variants], rows)
+
+
+def _row(table: ArticleTable, cells: pd.DataFrame, task: str) -> RowView:
+    views = [
+        _cell(_found(cells, task, variant), float(table.gmean.loc[task, variant]), bool(table.bold.loc[task, variant]), table.text(task, variant))
+        for variant in table.gmean.columns
+    ]
+    return RowView(str(task), views, {} if task == AVERAGE else {"dataset": dataset(task)})
+
+
+def _found(cells: pd.DataFrame, task: str, variant: str) -> pd.Series:
+    return cells.loc[(task, variant)] if (task, variant) in cells.index else pd.Series(dtype=float)
+
+
+def _cell(found: pd.Series, mean: float, bold: bool, ours: str) -> CellView:
+    difference = float(found.get("difference", np.nan))
+    tone = "none" if np.isnan(difference) else "same" if abs(difference) < SAME else "above" if difference > 0 else "below"
+    within = found.get("within", pd.NA)
+    return CellView(
+        ours=ours or ("–" if np.isnan(mean) else f"{mean:.1f}"),
+        printed=_printed(found, with_deviation=bool(ours)),
+        difference="" if tone == "none" else {"same": "=", "above": "▲", "below": "▼"}[tone] + f" {signed(difference)}",
+        tone=tone,
+        outside=bool(pd.notna(within) and not within),
+        bold=bold,
+        printed_bold=bool(found.get("printed_bold", False) is True),
+        sort="" if np.isnan(mean) else f"{mean:.4f}",
+    )
+
+
+def _printed(found: pd.Series, with_deviation: bool) -> str:
+    mean, std, rank = (float(found.get(f"printed_{name}", np.nan)) for name in ("gmean", "std", "rank"))
+    return "" if np.isnan(mean) else f"{mean:.1f} ± {std:.1f} ({rank:.1f})" if with_deviation else f"{mean:.1f}"
+
+
+def dataset(task: str) -> str:
+    """The data set that a task belongs to."""
+    stem = str(task).rstrip("0123456789")
+    return DATASETS.get(stem, stem)
+
+
+def classifier_name(code: str) -> str:
+    """How the report calls a classifier."""
+    return CLASSIFIERS.get(code, code)
+
+
+def signed(value: float) -> str:
+    """A difference with its sign, one decimal, with a real minus sign; +0.0 for what rounds to zero."""
+    return f"{0.0 if abs(value) < SAME else value:+.1f}".replace("-", "−")
+
+
+def p_text(p: float) -> str:
+    """A p value as text."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def evidence_text(item: Evidence) -> str:
+    """A comparison in words."""
+    names = f"{variant_name(item.variant)} − {variant_name(item.other) if item.other != 'base' or item.route == 'kernel' else 'NPT'}"
+    ties = item.tasks - item.wins - item.losses
+    score = f"higher on {item.wins}, lower on {item.losses}" + (f", equal on {ties}" if ties else "") + f" of {item.tasks} tasks"
+    return f"{classifier_name(item.classifier)}, {item.route}: {names} = {signed(item.mean)} points (median {signed(item.median)}); {score}; {p_text(item.p)}"
+
+
+def statement_view(here: Finding, article: Finding) -> dict[str, Any]:
+    """A finding for the page, with what the same test says of the article's printed numbers on the same tasks."""
+    shown = sorted(here.evidence, key=lambda item: (item.verdict != FAILS, item.verdict != OPEN, -item.p))
+    return {
+        "name": here.statement.name,
+        "says": here.statement.says,
+        "verdict": here.verdict,
+        "mark": MARKS[here.verdict],
+        "tone": {HOLDS: "holds", FAILS: "fails", OPEN: "open"}[here.verdict],
+        "evidence": [(MARKS[item.verdict], item.verdict, evidence_text(item)) for item in shown],
+        "missing": len(here.statement.pairs) - len(here.evidence),
+        "article": article.verdict if article.evidence else "",
+        "article_evidence": [evidence_text(item) for item in sorted(article.evidence, key=lambda item: -item.p)],
+    }
+
+
+def pair_view(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of the comparison of two runs: average Gmean here, in the other run, and printed (None if it is not)."""
+    return {
+        **row,
+        "classifier_name": classifier_name(row["classifier"]),
+        "variant_name": variant_name(row["variant"]),
+        "difference": signed(row["other"] - row["gmean"]),
+        "printed_gmean": None if np.isnan(row["printed_gmean"]) else row["printed_gmean"],
+    }
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them."""
+    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+
+def render(**values: Any) -> str:
+    """The page for the values that the template names."""
+    folder = files(__package__)
+    loader = jinja2.FunctionLoader(lambda name: folder.joinpath(name).read_text(encoding="utf-8"))
+    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    environment.filters["svg"] = lambda drawing: Markup(drawing.svg)  # drawn by figures.py, which escapes its texts
+    environment.filters["sentence"] = lambda text: text[:1].upper() + text[1:]
+    assets = {name: Markup(folder.joinpath(file).read_text(encoding="utf-8")) for name, file in [("style", "style.css"), ("script", "script.js")]}
+    return environment.get_template("template.html").render(**values, **assets)

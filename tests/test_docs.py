@@ -1,0 +1,46 @@
+"""What the documentation shows must run."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import refkernel
+
+MODULES = [
+    "refkernel",
+    *(module.name for module in pkgutil.walk_packages(refkernel.__path__, "refkernel.") if "__main__" not in module.name),
+]
+README = Path(__file__).parent.parent / "README.md"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_of_docstrings_run_as_printed(name):
+    """Every >>> in a docstring gives what stands under it."""
+    result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    assert result.failed == 0
+
+
+def test_public_classes_have_an_example_each():
+    """A class that users import from refkernel shows how it is used."""
+    shown = ("RBF", "ReferenceMap", "ReferenceKernel", "SVDD", "OneClassSVM", "TargetScaler")
+    assert [name for name in shown if ">>>" not in (getattr(refkernel, name).__doc__ or "")] == []
+
+
+def test_everything_public_exists_and_is_documented():
+    """Each name of __all__ can be imported and says what it is."""
+    assert [name for name in refkernel.__all__ if not getattr(refkernel, name).__doc__] == []
+
+
+def test_code_of_the_readme_runs(tmp_path, monkeypatch):
+    """The README's Python blocks run one after the other, in one namespace and any folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    assert blocks
+    namespace = {}
+    for block in blocks:
+        exec(compile(block, str(README.name), "exec"), namespace)

@@ -1,0 +1,309 @@
+"""The shared search gives GridSearchCV's answers, and says clearly what it cannot score."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from joblib import parallel_config
+from sklearn.base import clone
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import make_scorer, recall_score
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import refkernel as rk
+from refkernel._factor import Whitening, factorise
+from refkernel.metrics import gmean_scorer, tpr_at_tnr_score, tpr_at_tnr_scorer
+from refkernel.model_selection import Formulation, decision_paths
+from refkernel.model_selection.candidates import Alone, Shared, plan
+
+SCALES = [0.1, 1.0, 10.0, 100.0, 1000.0]
+VALUES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+
+
+@pytest.fixture(params=[0, 1])
+def data(request):
+    """40 targets around the origin and 25 wider outliers, some rows repeated."""
+    rng = np.random.default_rng(request.param)
+    X = np.vstack([rng.normal(size=(38, 3)), rng.normal(scale=2.5, size=(25, 3))])
+    X = np.vstack([X[:2], X])
+    y = np.r_[np.ones(40, int), -np.ones(25, int)]
+    order = rng.permutation(len(y))
+    return X[order], y[order]
+
+
+def assert_same_search(estimator, grid, X, y, scoring="gmean", theirs=gmean_scorer, **options):
+    """Every fold score equal to 1e-12, the same best parameters, the same keys."""
+    cv = list(StratifiedKFold(4, shuffle=True, random_state=1).split(X, y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours = rk.OneClassGridSearch(estimator, grid, cv=cv, scoring=scoring, **options).fit(X, y)
+        expected = GridSearchCV(estimator, grid, cv=cv, scoring=theirs).fit(X, y)
+    for fold in range(4):
+        name = f"split{fold}_test_score"
+        np.testing.assert_allclose(ours.cv_results_[name], expected.cv_results_[name], rtol=0, atol=1e-12)
+    assert ours.best_params_ == expected.best_params_
+    assert set(ours.cv_results_) == set(expected.cv_results_)
+    np.testing.assert_array_equal(ours.cv_results_["rank_test_score"], expected.cv_results_["rank_test_score"])
+    return ours
+
+
+@pytest.mark.parametrize("classifier", [rk.SVDD, rk.OneClassSVM])
+@pytest.mark.parametrize("references", [None, "case1", "case2", "case3", "case4", "case5", "case6", "case7"])
+@pytest.mark.parametrize("route", ["kernel", "mapping"])
+def test_search_equals_grid_search_cv(data, classifier, references, route):
+    """Sharing work changes no fold score and no choice: all cases, both classifiers, both routes, on the article's grid."""
+    X, y = data
+    parameter = "C" if route == "mapping" and classifier is rk.SVDD else "nu"
+    if classifier is rk.OneClassSVM and (references == "case1" or (references is None and route == "mapping")):
+        # The optimum is w = 0 and every decision value within rounding of 0, which the law leaves out: uncentred, it holds.
+        centred = {"center": False}
+    else:
+        centred = {}
+    name = "svdd" if classifier is rk.SVDD else "oneclasssvm"
+    if references is None and route == "mapping":
+        estimator = make_pipeline(rk.TargetScaler(), rk.NPT(**centred), classifier("linear"))
+        names = ["npt__kernel__scale", f"{name}__{parameter}"]
+    elif route == "mapping":
+        estimator = make_pipeline(
+            rk.TargetScaler(), rk.ReferenceMap(references=references, random_state=3, **centred), classifier("linear")
+        )
+        names = ["referencemap__kernel__scale", f"{name}__{parameter}"]
+    else:
+        kernel = rk.RBF() if references is None else rk.ReferenceKernel(references=references, random_state=3, **centred)
+        estimator = make_pipeline(rk.TargetScaler(), classifier(kernel))
+        scale = "kernel__scale" if references is None else "kernel__kernel__scale"
+        names = [f"{name}__{scale}", f"{name}__{parameter}"]
+    assert_same_search(estimator, {names[0]: [0.1, 10.0, 1000.0], names[1]: [0.1, 0.3, 0.6]}, X, y)
+
+
+@pytest.mark.parametrize(
+    ("scoring", "theirs"),
+    [
+        ("balanced_accuracy", "balanced_accuracy"),
+        ("roc_auc", "roc_auc"),
+        ("average_precision", "average_precision"),
+        ("tpr_at_tnr", tpr_at_tnr_scorer),
+        ("accuracy", "accuracy"),
+        (make_scorer(recall_score, pos_label=-1), make_scorer(recall_score, pos_label=-1)),
+    ],
+)
+def test_every_kind_of_scoring_equals_grid_search_cv(data, scoring, theirs):
+    """Built-in names, scikit-learn's names and scorers see the same labels and decision values as a fitted model gives."""
+    assert_same_search(rk.SVDD(rk.RBF()), {"kernel__scale": [0.1, 1.0], "nu": [0.1, 0.3]}, *data, scoring=scoring, theirs=theirs)
+
+
+def test_grids_that_mix_structures_equal_grid_search_cv(data):
+    """A list of grids over kernels, references, widths, C and nu, and over the classifier itself."""
+    estimator = make_pipeline(rk.TargetScaler(), rk.SVDD(rk.ReferenceKernel(random_state=0)))
+    grid = [
+        {
+            "svdd__kernel__references": ["case2", "case5", rk.references.Subset(0.7)],
+            "svdd__kernel__kernel__scale": [1.0, 10.0],
+            "svdd__nu": [0.1, 0.2],
+        },
+        {"svdd__kernel": [rk.RBF(), rk.kernels.Laplacian(), "linear", "cosine"], "svdd__C": [0.1, 0.5]},
+        {"svdd__kernel__kernel": [rk.kernels.Polynomial(), rk.RBF(fit_on="training")], "svdd__kernel__center": [True, False]},
+        {"svdd": [rk.OneClassSVM(nu=0.2)]},
+        {"targetscaler": ["passthrough", StandardScaler()], "svdd__nu": [0.1, 0.2]},
+    ]
+    assert_same_search(estimator, grid, *data)
+
+
+def test_libsvm_stopping_is_kept_by_the_search(data):
+    """The article's start and stopping rule give the same scores through the shared path, where warm starts must not be used.
+
+    On the plain kernel, with few moves: longer runs that stop early depend on rounding.
+    """
+    estimator = rk.OneClassSVM(rk.RBF(), stopping="libsvm", tol=1e-3)
+    assert_same_search(estimator, {"kernel__scale": [1.0, 10.0], "nu": VALUES}, *data)
+
+
+def test_sparse_samples_are_searched_one_by_one(data):
+    """What cannot share still runs, with the same answer."""
+    X, y = data
+    assert_same_search(
+        rk.SVDD(rk.RBF()), {"kernel__scale": [1.0, 10.0], "nu": [0.1, 0.2]}, sp.csr_array(np.where(np.abs(X) > 1, X, 0.0)), y
+    )
+
+
+def test_candidates_along_scale_and_nu_are_one_group():
+    """The plan puts the whole article grid into one group with one axis for each scale."""
+    grid = [{"svdd__kernel__kernel__scale": s, "svdd__nu": nu} for s in SCALES for nu in VALUES]
+    (group,) = plan(make_pipeline(rk.TargetScaler(), rk.SVDD(rk.ReferenceKernel())), grid)
+    assert isinstance(group, Shared)
+    assert [axis.values for axis in group.axes] == [VALUES] * 5
+    assert [axis.kernel.scale for axis in group.axes] == SCALES
+    (alone,) = plan(rk.SVDD("precomputed"), [{"nu": 0.1}])
+    assert isinstance(alone, Alone)
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_cheap_factorisation_equals_eigh_on_all_golden_scales(golden, center):
+    """The Cholesky certificate and the pivoted factor give the kernel of the eigendecomposition to 1e-8, and its rank."""
+    cheap = 0
+    for task in golden.values():
+        Z = np.vstack([task["Xtrain"], task["Xtest"]])
+        for case in range(1, 8):
+            R = np.ascontiguousarray(task[f"case{case}_R"])
+            for scale, rank in zip(SCALES, task[f"case{case}_rank"], strict=True):
+                k = rk.RBF(scale=scale).fit(R)
+                whitening, factor = Whitening(k(R), center, 1e-6), factorise(k(R), center, 1e-6)
+                ours = whitening.features(whitening.centred_rows(k(Z, R)))
+                theirs = k(Z, R) @ factor.projection - factor.offset
+                np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, rtol=0, atol=1e-8)
+                assert whitening.rank == factor.eigenvalues.size
+                assert not center or whitening.rank == rank
+                cheap += whitening.whole
+    assert cheap > 40  # about half of the grid is certified by Cholesky
+
+
+def test_decision_paths_equal_the_estimators(data):
+    """The layer below the estimators gives their decision values, for several formulations on one matrix, in any order of values."""
+    X, y = data
+    X, T = X[y == 1], X[y == -1]
+    k = rk.RBF(scale=2.0).fit(X)
+    values = [0.5, 0.1, 0.3]
+    formulations = [Formulation("svdd", values), Formulation("svdd", values, "C"), Formulation("ocsvm", values)]
+    models = [
+        [rk.SVDD(k, nu=v) for v in values],
+        [rk.SVDD(k, C=v) for v in values],
+        [rk.OneClassSVM(k, nu=v) for v in values],
+    ]
+    for found, row in zip(decision_paths(k(X), formulations, k(T, X), k.diag(T)), models, strict=True):
+        # optima agree to the solver's tolerance, which Newton steps make much smaller than tol = 1e-6
+        np.testing.assert_allclose(found, [m.fit(X).decision_function(T) for m in row], rtol=0, atol=1e-9)
+
+
+def test_results_do_not_depend_on_jobs_or_backend(data):
+    """One process, two processes and two threads: bit-equal scores."""
+    X, y = data
+    search = rk.OneClassGridSearch(
+        make_pipeline(rk.TargetScaler(), rk.SVDD(rk.ReferenceKernel(references="case2"))),
+        {"svdd__kernel__references": ["case2", "case7"], "svdd__kernel__kernel__scale": SCALES, "svdd__nu": VALUES},
+        random_state=0,
+    )
+    expected = search.fit(X, y).cv_results_
+    runs = [clone(search).set_params(n_jobs=2).fit(X, y)]
+    with parallel_config(backend="threading"):
+        runs.append(clone(search).set_params(n_jobs=2).fit(X, y))
+    for run in runs:
+        for fold in range(5):
+            np.testing.assert_array_equal(run.cv_results_[f"split{fold}_test_score"], expected[f"split{fold}_test_score"])
+
+
+def test_random_state_makes_the_search_repeatable(data):
+    """An int decides folds and references; another int gives others."""
+    X, y = data
+    search = rk.OneClassGridSearch(rk.SVDD(rk.ReferenceKernel(references="case2")), {"nu": VALUES}, random_state=0)
+    first, again, other = search.fit(X, y), clone(search).fit(X, y), clone(search).set_params(random_state=1).fit(X, y)
+    np.testing.assert_array_equal(first.cv_results_["mean_test_score"], again.cv_results_["mean_test_score"])
+    assert not np.array_equal(first.cv_results_["mean_test_score"], other.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(first.decision_function(X), again.decision_function(X))
+
+
+def test_search_behaves_like_its_best_estimator(data):
+    """predict, decision_function, score_samples and score go through the refitted best; refit may be False or a callable."""
+    X, y = data
+    search = rk.OneClassGridSearch(rk.SVDD(rk.RBF()), {"nu": VALUES}, random_state=0).fit(X, y)
+    for method in ("predict", "decision_function", "score_samples"):
+        np.testing.assert_array_equal(getattr(search, method)(X), getattr(search.best_estimator_, method)(X))
+    assert search.score(X, y) == rk.metrics.gmean_score(y, search.predict(X))
+    assert search.n_splits_ == 5
+    assert pd.DataFrame(search.cv_results_).shape[0] == len(VALUES)
+    chosen = rk.OneClassGridSearch(rk.SVDD(), {"nu": VALUES}, refit=lambda results: 2, random_state=0).fit(X, y)
+    assert chosen.best_params_ == {"nu": VALUES[2]} == {"nu": chosen.best_estimator_.nu}
+    unfitted = rk.OneClassGridSearch(rk.SVDD(), {"nu": VALUES}, refit=False, random_state=0).fit(X, y)
+    assert not hasattr(unfitted, "best_estimator_")
+
+
+def test_data_without_outliers_is_refused_where_the_scoring_needs_them(data):
+    """gmean without outliers has no meaning; a scorer that needs targets only works."""
+    X, y = data
+    for labels in (None, np.ones(len(y))):
+        with pytest.raises(ValueError, match=r"needs known outliers.*y to fit with -1"):
+            rk.OneClassGridSearch(rk.SVDD(), {"nu": VALUES}).fit(X, labels)
+    accepted = rk.OneClassGridSearch(rk.SVDD(), {"nu": VALUES}, scoring=lambda m, X, y: (m.predict(X) == 1).mean(), random_state=0)
+    assert accepted.fit(X[y == 1]).best_score_ > 0.6
+
+
+def test_folds_that_lack_a_kind_are_named_and_left_out_of_the_means(data):
+    """A test fold without outliers is neither a silent 0 nor a silent NaN."""
+    X, y = data
+    order = np.argsort(-y, kind="stable")
+    X, y = X[order], y[order]
+    with pytest.warns(UndefinedMetricWarning, match=r"Test folds \[0, 1"):
+        search = rk.OneClassGridSearch(rk.SVDD(), {"nu": VALUES}, cv=KFold(4)).fit(X, y)
+    assert np.isnan(search.cv_results_["split0_test_score"]).all()
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    with pytest.raises(ValueError, match="No test fold holds both"):
+        rk.OneClassGridSearch(rk.SVDD(), {"nu": VALUES}, cv=[(np.arange(40), np.arange(5))]).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"param_grid": {"nu": [0.1, 2.0]}}, r"nu=2\.0 must be in \(0, 1\]"),
+        ({"param_grid": {"C": [0.001]}}, "leaves the dual infeasible"),
+        ({"param_grid": {"width": [1.0]}}, "Invalid parameter"),
+        ({"scoring": "gmeen"}, "gmeen"),
+        ({"scoring": 3}, "must be one of"),
+    ],
+)
+def test_bad_settings_are_refused_clearly(data, change, message):
+    """A value outside its range, an unknown parameter or scoring: named in the error."""
+    settings = {"param_grid": {"nu": [0.1]}, **change}
+    with pytest.raises(ValueError, match=message):
+        rk.OneClassGridSearch(rk.SVDD(), **settings).fit(*data)
+
+
+def test_tpr_at_tnr_agrees_with_a_naive_threshold_search():
+    """The largest TPR over all thresholds that reject at least the asked share of outliers."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        y, score = rng.choice([-1, 1], 30), rng.normal(size=30).round(1)
+        thresholds = [t for t in score if (score[y == -1] <= t).mean() >= 0.8]
+        naive = max((score[y == 1] > t).mean() for t in thresholds)
+        assert tpr_at_tnr_score(y, score, tnr=0.8) == pytest.approx(naive)
+
+
+INTERRUPTED = """
+import numpy as np, refkernel as rk
+rng = np.random.default_rng(0)
+X = np.vstack([rng.normal(size=(600, 5)), rng.normal(scale=3, size=(100, 5))])
+y = np.r_[np.ones(600), -np.ones(100)]
+grid = {"kernel__kernel__scale": np.geomspace(0.1, 100, 400), "nu": np.linspace(0.05, 0.6, 10)}
+print("ready", flush=True)
+rk.OneClassGridSearch(rk.SVDD(rk.ReferenceKernel(references="case2", random_state=0)), grid, n_jobs=2).fit(X, y)
+"""
+
+
+def test_interrupting_leaves_no_workers_behind():
+    """Ctrl-C ends the search and its worker processes."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    assert process.stdout.readline().strip() == b"ready"
+    time.sleep(3.0)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) != 0
+    deadline = time.monotonic() + 20
+    while _group_is_alive(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not _group_is_alive(process.pid)
+
+
+def _group_is_alive(group):
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,0 +1,369 @@
+"""The report is one file that stands alone, shows what there is, and works in a browser at desktop and phone width."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2")
+
+from refkernel.paper.tables import CLASSIFIERS, ROUTES, VARIANTS, printed
+from refkernel.report import build_report
+from refkernel.report.plot_data import critical_difference, groups_within, rank_comparisons
+from refkernel.report.statements import FAILS, HOLDS, OPEN, findings, paired_p
+
+LIMIT = 3_000_000
+RUN = {
+    "settings": {"splits": "authors", "solver": "article", "tasks": ["Iris1", "Ion1"], "seed": 0},
+    "versions": {"numpy": np.__version__},
+    "machine": {"cores": 2},
+    "commit": "0123abc",
+    "seconds": 50.0,
+    "fits": 1_000_000,
+    "stages": {"distances": 2.0, "solving": 30.0},
+}
+
+
+def write_results(folder, seed=0, runs=3, keep=None, run=RUN):
+    """A results folder whose runs scatter about the printed values; `keep` chooses cells."""
+    rng = np.random.default_rng(seed)
+    cells = printed() if keep is None else printed().query(keep)
+    table = cells.loc[cells.index.repeat(runs)].reset_index(drop=True)
+    table["gmean"] = np.clip((table["gmean"] + rng.normal(size=len(table)) * table["std"]) / 100, 0, 1)
+    table["rank"] = table["rank"].astype(int)
+    table = table.drop(columns=["std", "bold"]).assign(split=0, repeat=np.arange(len(table)) % runs, tpr=0.5, tnr=0.5)
+    table = table.assign(scale=rng.choice([0.1, 1.0], len(table)), parameter=rng.choice([0.1, 0.6], len(table)), seed=1, seconds=0.1)
+    folder.mkdir(parents=True, exist_ok=True)
+    table.to_csv(folder / "rows.csv", index=False)
+    if run is not None:
+        (folder / "run.json").write_text(json.dumps(run))
+    return folder
+
+
+class Page(HTMLParser):
+    """What a page asks for and holds: addresses in attributes, ids, svg elements and their alternative texts, table ids."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.addresses, self.ids, self.tables, self.opened, self.svgs, self.text = [], [], [], [], [], path.read_text(encoding="utf-8")
+        self.feed(self.text)
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.addresses += [v for k, v in attrs if k in ("src", "href", "xlink:href", "srcset", "action", "data", "poster")]
+        self.ids += [attributes["id"]] if "id" in attributes else []
+        self.tables += [attributes["id"]] if tag == "table" else []
+        self.svgs += [dict(attributes, title="", desc="")] if tag == "svg" else []
+        self.opened.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag in self.opened:
+            while self.opened.pop() != tag:
+                pass
+
+    def handle_data(self, data):
+        if self.opened and self.opened[-1] in ("title", "desc") and "svg" in self.opened:
+            self.svgs[-1][self.opened[-1]] += data
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory):
+    """The report of a whole run, with another run beside it."""
+    folder = tmp_path_factory.mktemp("full")
+    return build_report(write_results(folder / "a"), compare_with=write_results(folder / "b", seed=1))
+
+
+def test_the_report_is_one_light_file_that_asks_for_nothing(full):
+    page = Page(full)
+    assert full.name == "report.html"
+    assert full.stat().st_size < LIMIT
+    assert all(address.startswith(("#", "data:")) for address in page.addresses)
+    assert not re.search(r"@import|url\((?!#)|fetch\(|XMLHttpRequest", page.text)
+
+
+def test_ids_are_unique_and_every_reference_inside_the_page_is_answered(full):
+    page = Page(full)
+    assert len(page.ids) == len(set(page.ids))
+    wanted = set(re.findall(r"url\(#([^)]+)\)", page.text)) | {a[1:] for a in page.addresses if a.startswith("#")}
+    assert wanted <= set(page.ids)
+
+
+def test_every_figure_has_a_title_and_a_description_with_numbers(full):
+    svgs = Page(full).svgs
+    assert len(svgs) == 4 + 4 + 5 + 2 + 4 + 1  # averages, ranks, spectra, regions, choices, stages
+    for svg in svgs:
+        assert svg["role"] == "img"
+        assert svg["title"]
+        assert re.search(r"\d", svg["desc"])
+
+
+def test_every_table_and_every_section_is_there(full):
+    page = Page(full)
+    expected = {f"table-{classifier}_{route}" for classifier in CLASSIFIERS for route in ROUTES} | {"table-averages", "table-other"}
+    assert set(page.tables) == expected
+    assert {"averages", "statements", "tables", "ranks", "other", "degenerate", "regions", "spectra", "choices", "time", "made"} <= set(
+        page.ids
+    )
+    assert "20,000" in page.text  # 1,000,000 fits in 50 s
+    assert "0123abc" in page.text
+    assert "nan" not in re.sub(r"<[^>]*>", " ", page.text).lower().split()
+
+
+def test_texts_from_outside_are_escaped(tmp_path):
+    run = {"settings": {"solver": "<script>alert(1)</script>"}, "stages": {"<b>x": 1.0}}
+    folder = write_results(tmp_path, runs=1, keep="task == 'Iris1'", run=run)
+    text = build_report(folder).read_text(encoding="utf-8")
+    assert "<script>alert" not in text
+    assert "<b>x" not in text
+
+
+@pytest.mark.parametrize(
+    "keep", ["task == 'Iris1' and classifier == 'svdd' and route == 'kernel' and variant == 'base'", "task == 'Son2'", "variant == 'case2'"]
+)
+@pytest.mark.parametrize("run", [None, {}, {"machine": "a laptop", "settings": None, "stages": None}])
+def test_tiny_runs_are_shown_and_what_is_missing_is_said(tmp_path, keep, run):
+    page = build_report(write_results(tmp_path, runs=1, keep=keep, run=run), out=tmp_path / "other name.html")
+    text = page.read_text(encoding="utf-8")
+    assert page.name == "other name.html"
+    assert "ranks need at least three variants" in text
+    assert "no times by stage" in text
+    assert "needs at least six" in text or "not in this run" in text
+
+
+def test_unprinted_cells_are_shown_without_a_comparison(tmp_path):
+    folder = write_results(tmp_path, runs=2, keep="task == 'Iris1'")
+    rows = pd.read_csv(folder / "rows.csv").assign(task="Wine1").drop(columns=["scale"])
+    rows.to_csv(folder / "rows.csv", index=False)
+    text = build_report(folder).read_text(encoding="utf-8")
+    assert "nothing to compare with" in text
+    assert "which parameters were chosen" in text
+    assert "Wine" in text
+
+
+def cells_of(values):
+    """Task means as cells: {(classifier, route, variant): values by task}."""
+    return pd.DataFrame(
+        [(*column, f"T{i}", value) for column, column_values in values.items() for i, value in enumerate(column_values)],
+        columns=["classifier", "route", "variant", "task", "gmean"],
+    )
+
+
+def verdict(values, name):
+    return next(found.verdict for found in findings(cells_of(values)) if found.statement.name == name)
+
+
+@pytest.mark.parametrize(("shift", "expected"), [(5.0, HOLDS), (-5.0, FAILS), (0.0, OPEN)])
+def test_random_references_are_judged_by_the_sign_of_a_clear_difference(shift, expected):
+    base = np.linspace(40, 90, 10)
+    values = {("svdd", route, variant): base + (shift if variant == "case2" else 0) for route in ROUTES for variant in ("base", "case2")}
+    assert verdict(values, "Random references help SVDD") == expected
+
+
+def test_equality_is_shown_not_assumed():
+    base = np.linspace(40, 90, 10)
+    name, columns = "NPT equals case 1", [(classifier, "mapping", variant) for classifier in CLASSIFIERS for variant in ("base", "case1")]
+    assert verdict({column: base for column in columns}, name) == HOLDS
+    assert verdict({column: base + (3 if column[2] == "case1" else 0) for column in columns}, name) == FAILS
+    assert verdict({column: base[:3] for column in columns}, name) == OPEN  # three equal tasks are no proof
+    assert verdict({column: base for column in columns[:2]}, name) == OPEN  # nor is one classifier of two
+
+
+def test_one_better_rival_refutes_the_best_variant():
+    base = np.linspace(40, 60, 12)
+    values = {("ocsvm", route, variant): base + (5 if variant == "case5" else 0) for route in ROUTES for variant in VARIANTS}
+    assert verdict(values, "Case 5 is best for the one-class SVM") == HOLDS
+    values["ocsvm", "kernel", "case7"] = base + 9
+    assert verdict(values, "Case 5 is best for the one-class SVM") == FAILS
+
+
+def test_paired_p_is_the_share_of_sign_patterns_at_least_as_extreme():
+    d = np.array([1.0, -2.0, 3.5, 4.0, 5.0, 6.5])
+    ranks = np.argsort(np.argsort(np.abs(d))) + 1
+    sums = [sum(r for r, bit in zip(ranks, f"{pattern:06b}") if bit == "1") for pattern in range(64)]
+    assert paired_p(d, "greater") == pytest.approx(np.mean(np.array(sums) >= ranks[d > 0].sum()))
+
+
+def test_critical_difference_agrees_with_demsars_table():
+    for k, q in [(2, 1.960), (5, 2.728), (8, 3.031), (10, 3.164)]:
+        assert critical_difference(k, 14) == pytest.approx(q * np.sqrt(k * (k + 1) / (6 * 14)), rel=1e-3)
+
+
+def test_groups_are_maximal_runs_within_the_critical_difference():
+    ranks = pd.Series([1.0, 1.5, 2.4, 4.0, 4.2], index=list("abcde"))
+    assert groups_within(ranks, 1.0) == (("a", "b"), ("b", "c"), ("d", "e"))
+    assert groups_within(ranks, 10.0) == (tuple("abcde"),)
+    assert groups_within(ranks, 0.1) == ()
+
+
+def test_average_ranks_are_those_counted_by_hand():
+    values = {("svdd", "kernel", "base"): [3.0, 1.0], ("svdd", "kernel", "case1"): [2.0, 2.0], ("svdd", "kernel", "case2"): [1.0, 2.0]}
+    (comparison,) = rank_comparisons(cells_of(values))
+    assert comparison.ranks.to_dict() == {"base": 2.0, "case1": 1.75, "case2": 2.25}
+
+
+class Browser:
+    """Headless Chromium driven over the DevTools protocol's pipe (messages end with a zero byte): no driver, no package."""
+
+    QUIET = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync".split()
+
+    def __init__(self, program, folder):
+        (theirs_in, self.out), (self.inp, theirs_out) = os.pipe(), os.pipe()
+        command = f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}'
+        arguments = [*self.QUIET, f"--user-data-dir={folder}", "--remote-debugging-pipe", "about:blank"]
+        self.process = subprocess.Popen(
+            ["/bin/bash", "-c", command, program, *arguments],
+            pass_fds=(theirs_in, theirs_out),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self.events, self.rest, self.count, self.session = [], b"", 0, None
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method, **params):
+        self.count += 1
+        message = {"id": self.count, "method": method, "params": params} | ({"sessionId": self.session} if self.session else {})
+        os.write(self.out, json.dumps(message).encode() + b"\0")
+        while (reply := self.receive()).get("id") != self.count:
+            self.events.append(reply)
+        assert "error" not in reply, reply
+        return reply["result"]
+
+    def receive(self):
+        while b"\0" not in self.rest:
+            chunk = os.read(self.inp, 1 << 16)
+            assert chunk, "Chromium has ended"
+            self.rest += chunk
+        message, self.rest = self.rest.split(b"\0", 1)
+        return json.loads(message)
+
+    def open(self, path, width, scheme="light"):
+        self.events.clear()
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600)
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.call("Page.navigate", url=path.resolve().as_uri())
+        while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
+            self.events.append(self.receive())
+
+    def run(self, expression):
+        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in result, result
+        return result["result"].get("value")
+
+    def complaints(self):
+        bad = ("Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled")
+        return [event for event in self.events if event.get("method") in bad]
+
+    def requested(self):
+        return [event["params"]["request"]["url"] for event in self.events if event.get("method") == "Network.requestWillBeSent"]
+
+    def close(self):
+        os.write(self.out, json.dumps({"id": 0, "method": "Browser.close"}).encode() + b"\0")
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+        os.close(self.out)
+        os.close(self.inp)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
+        pytest.skip("there is no Chromium (chromium, chromium-browser or google-chrome) on the path")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        chromium = Browser(program, folder)
+        yield chromium
+        chromium.close()
+        time.sleep(0.1)  # its helpers write their last files
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390, 320])
+def test_the_page_opens_without_complaints_and_fits_its_width(full, browser, width, scheme):
+    browser.open(full, width, scheme)
+    assert browser.run("innerWidth") == width
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.complaints() == []
+    assert [address for address in browser.requested() if not address.startswith(("file:", "data:"))] == []
+
+
+def test_text_stands_out_from_the_page_in_light_and_dark(full, browser):
+    brightness = "(c => c.match(/\\d+/g).slice(0, 3).reduce((a, b) => a + Number(b), 0) / 765)"
+    contrast = {}
+    for scheme in ("light", "dark"):
+        browser.open(full, 1280, scheme)
+        contrast[scheme] = browser.run(
+            f"{brightness}(getComputedStyle(document.body).color) - {brightness}(getComputedStyle(document.body).backgroundColor)"
+        )
+    assert contrast["light"] < -0.6
+    assert contrast["dark"] > 0.6
+
+
+def column(browser, index):
+    """The sort values of the shown rows of a column of the first table."""
+    return browser.run(
+        f"Array.from(document.querySelectorAll('#table-svdd_kernel tbody tr:not([hidden])')).map(row => Number(row.cells[{index}].dataset.sort))"
+    )
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_press_on_a_header_sorts_and_a_second_press_turns_the_order(full, browser, width):
+    browser.open(full, width)
+    before = column(browser, 2)
+    press = "document.querySelectorAll('#table-svdd_kernel thead button')[2].click()"
+    browser.run(press)
+    assert column(browser, 2) == sorted(before, reverse=True) != before
+    assert browser.run("document.querySelectorAll('#table-svdd_kernel thead th')[2].getAttribute('aria-sort')") == "descending"
+    browser.run(press)
+    assert column(browser, 2) == sorted(before)
+    browser.run("document.querySelector('#table-svdd_kernel thead button').click()")
+    assert column(browser, 2) == before
+    assert browser.complaints() == []
+
+
+def choose(browser, name, value):
+    browser.run(
+        f"(s => {{ s.value = '{value}'; s.dispatchEvent(new Event('change', {{bubbles: true}})); }})(document.querySelector('select[name={name}]'))"
+    )
+
+
+def test_filters_hide_tables_and_rows_and_give_them_back(full, browser):
+    shown = "Array.from(document.querySelectorAll('section.table')).filter(s => s.offsetHeight).map(s => s.querySelector('table').id)"
+    browser.open(full, 1280)
+    choose(browser, "classifier", "ocsvm")
+    assert browser.run(shown) == ["table-ocsvm_kernel", "table-ocsvm_mapping"]
+    choose(browser, "route", "mapping")
+    assert browser.run(shown) == ["table-ocsvm_mapping"]
+    choose(browser, "dataset", "Seeds")
+    rows = "Array.from(document.querySelectorAll('#table-ocsvm_mapping tbody tr')).filter(r => r.offsetHeight).map(r => r.cells[0].textContent)"
+    assert browser.run(rows) == ["Seed1", "Seed2", "Seed3"]
+    for name in ("classifier", "route", "dataset"):
+        choose(browser, name, "")
+    assert len(browser.run(shown)) == 4
+    assert len(column(browser, 1)) == 14
+    assert browser.complaints() == []
+
+
+def screenshot(browser, path: Path):
+    """For people who look at the page: not used by the tests."""
+    import base64
+
+    size = browser.call("Page.getLayoutMetrics")["cssContentSize"]
+    clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+    path.write_bytes(base64.b64decode(browser.call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)["data"]))
