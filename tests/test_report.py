@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import wilcoxon
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
@@ -127,10 +128,11 @@ def test_texts_from_outside_are_escaped(tmp_path):
     assert "<b>x" not in text
 
 
-@pytest.mark.parametrize(
-    "keep", ["task == 'Iris1' and classifier == 'svdd' and route == 'kernel' and variant == 'base'", "task == 'Son2'", "variant == 'case2'"]
-)
-@pytest.mark.parametrize("run", [None, {}, {"machine": "a laptop", "settings": None, "stages": None}])
+TINY = "task == 'Iris1' and classifier == 'svdd' and route == 'kernel' and variant == 'base'"
+WITHOUT = {"machine": "a laptop", "settings": None, "stages": None}
+
+
+@pytest.mark.parametrize(("keep", "run"), [(TINY, None), (TINY, WITHOUT), ("task == 'Son2'", {}), ("variant == 'case2'", None)])
 def test_tiny_runs_are_shown_and_what_is_missing_is_said(tmp_path, keep, run):
     page = build_report(write_results(tmp_path, runs=1, keep=keep, run=run), out=tmp_path / "other name.html")
     text = page.read_text(encoding="utf-8")
@@ -186,11 +188,22 @@ def test_one_better_rival_refutes_the_best_variant():
     assert verdict(values, "Case 5 is best for the one-class SVM") == FAILS
 
 
-def test_paired_p_is_the_share_of_sign_patterns_at_least_as_extreme():
-    d = np.array([1.0, -2.0, 3.5, 4.0, 5.0, 6.5])
-    ranks = np.argsort(np.argsort(np.abs(d))) + 1
-    sums = [sum(r for r, bit in zip(ranks, f"{pattern:06b}") if bit == "1") for pattern in range(64)]
-    assert paired_p(d, "greater") == pytest.approx(np.mean(np.array(sums) >= ranks[d > 0].sum()))
+@pytest.mark.parametrize("seed", range(4))
+def test_paired_p_is_scipys_exact_one(seed):
+    d = np.random.default_rng(seed).normal(0.4, 1.0, size=14)
+    for alternative in ("greater", "less", "two-sided"):
+        assert paired_p(d, alternative) == pytest.approx(wilcoxon(d, alternative=alternative, method="exact").pvalue)
+
+
+def test_paired_p_counts_the_sign_patterns_when_ranks_are_tied():
+    d = np.array([1.0, -2.0, 2.0, 4.0, 0.0, 4.0, 6.5])
+    ranks = [1, 2.5, 2.5, 4.5, 4.5, 6]
+    sums = np.array([sum(r for r, bit in zip(ranks, f"{pattern:06b}") if bit == "1") for pattern in range(64)])
+    greater, less = np.mean(sums >= 18.5), np.mean(sums <= 18.5)
+    assert paired_p(d, "greater") == pytest.approx(greater)
+    assert paired_p(d, "less") == pytest.approx(less)
+    assert paired_p(d, "two-sided") == pytest.approx(2 * min(greater, less))
+    assert paired_p(np.zeros(5), "two-sided") == 1.0
 
 
 def test_critical_difference_agrees_with_demsars_table():

@@ -8,8 +8,8 @@ from numba import njit
 DEPENDENT = 1e-11
 """A sample whose part outside the span of the others is below this share of the kernel's size is taken as dependent."""
 
-AT_BOUND = 1e-9
-"""A weight this close to a bound, as a share of its range, is at the bound but for rounding in the sum of weights."""
+AT_BOUND = 1e-12
+"""A weight this close to a bound, as a share of its range, is off it by the rounding of sums only."""
 
 COARSE = 1e5
 """The first pair moves stop this many times earlier than needed, for Newton steps to finish if they can."""
@@ -230,6 +230,17 @@ def optimise(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter):
 
 
 @njit(cache=True, nogil=True)
+def snap(b, lower, upper):
+    """Put weights that rounding left a hair off a bound onto it, so that "free" is an exact notion. Mutates b."""
+    for t in range(b.size):
+        margin = AT_BOUND * (upper[t] - lower[t])
+        if b[t] <= lower[t] + margin:
+            b[t] = lower[t]
+        elif b[t] >= upper[t] - margin:
+            b[t] = upper[t]
+
+
+@njit(cache=True, nogil=True)
 def violation_for(tol, b, G, p, diag, lower):
     """The violation that keeps the gap well within ``tol`` of the scale, as far as rounding lets it be seen."""
     _, scale, mass = spread_and_mass(b, G, p, diag, lower)
@@ -257,6 +268,7 @@ def solve_whole(K, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, ma
         moves += made
         curvature_met = min(curvature_met, met)
         if made == 0 or moves >= max_iter:
+            snap(b, lower, upper)
             return moves, largest_violation(b, G, lower, upper) <= eps, curvature_met
 
 
@@ -285,13 +297,12 @@ def multiplier(b, G, lower, upper):
     lowest = -np.inf
     highest = np.inf
     for t in range(b.size):
-        margin = AT_BOUND * (upper[t] - lower[t])
-        if lower[t] + margin < b[t] < upper[t] - margin:
+        if lower[t] < b[t] < upper[t]:
             free += 1
             mean += (G[t] - mean) / free
-        elif b[t] > lower[t] + margin:
+        elif b[t] > lower[t]:
             lowest = max(lowest, G[t])
-        else:
+        elif b[t] < upper[t]:
             highest = min(highest, G[t])
     if free > 0:
         return mean

@@ -14,6 +14,7 @@ from .smo import (
     multiplier,
     newton_step,
     smo,
+    snap,
     solve_whole,
     spread_and_mass,
     take_step,
@@ -78,6 +79,7 @@ def _solve_by_working_sets(problem, rows, b, G, tol, stopping, floor, limit):
         moves, curvature = moves + made, min(curvature, met)
     if stopping == "relative":
         _polish(problem, rows, b, G)
+    snap(b, problem.lower, problem.upper)
     return moves, largest_violation(b, G, problem.lower, problem.upper) <= eps, curvature
 
 
