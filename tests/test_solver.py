@@ -534,5 +534,5 @@ def test_every_jitted_function_is_run_as_python():
     """A jitted function that is added must be added to the tests above too."""
     tested = {"smo", "optimise", "polish", "free_weights", "newton_step", "take_step"}
     tested |= {"multiplier", "duality_gap", "spread_and_mass", "largest_violation", "gap_at", "fill"}
-    tested |= {"violation_for", "solve_whole", "gradient", "change_total", "_solve_path"}
+    tested |= {"violation_for", "snap", "solve_whole", "gradient", "change_total", "_solve_path"}
     assert {name for module in (jitted, path) for name, value in vars(module).items() if hasattr(value, "py_func")} == tested

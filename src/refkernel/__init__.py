@@ -1,6 +1,6 @@
 """One-class classification with reference kernels, scikit-learn compatible."""
 
-from . import kernels, metrics, model_selection, references
+from . import datasets, kernels, metrics, model_selection, references
 from .feature_map import NPT, ReferenceKernel, ReferenceMap
 from .kernels import RBF
 from .model_selection import OneClassGridSearch
@@ -19,6 +19,7 @@ __all__ = [
     "ReferenceKernel",
     "ReferenceMap",
     "TargetScaler",
+    "datasets",
     "kernels",
     "metrics",
     "model_selection",

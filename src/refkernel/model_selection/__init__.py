@@ -1,6 +1,7 @@
 """Model selection that shares work between candidates."""
 
+from .engine import Samples
 from .paths import Formulation, decision_paths
 from .search import OneClassGridSearch
 
-__all__ = ["Formulation", "OneClassGridSearch", "decision_paths"]
+__all__ = ["Formulation", "OneClassGridSearch", "Samples", "decision_paths"]

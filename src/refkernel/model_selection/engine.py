@@ -190,11 +190,10 @@ class Samples:
 
     def _grams(self, kernel):
         if self.references is None:
-            fitted = self._fitted(kernel)
+            fitted = self._resolved(kernel)
             K_ZX = self._values(fitted, self.X)
             return K_ZX[: self.n], K_ZX[self.n :], fitted.diag(self.Z[self.n :])
-        references = self.references
-        fitted = references.fitted(kernel) if kernel.fit_on == "references" else self._fitted(kernel)
+        references, fitted = self.references, self._resolved(kernel)
         whitening = references.whitening(kernel, fitted, self.clock)
         K_ZR = self._values(fitted, references.R)
         self.clock.lap("kernels")
@@ -205,6 +204,16 @@ class Samples:
         Phi = whitening.features(Kc_ZR)
         K_ZX = Phi @ Phi[: self.n].T
         return K_ZX[: self.n], K_ZX[self.n :], squared_norms(Phi[self.n :])
+
+    def rank(self, kernel) -> int | None:
+        """The dimension of the map for one base kernel; None for the plain kernel, which has no finite map."""
+        if self.references is None:
+            return None
+        return self.references.whitening(kernel, self._resolved(kernel), self.clock).rank
+
+    def _resolved(self, kernel):
+        """The kernel with its width fixed by the references or by the targets, as it asks."""
+        return self.references.fitted(kernel) if self.references is not None and kernel.fit_on == "references" else self._fitted(kernel)
 
     def _values(self, kernel, R):
         """k(Z, R)."""

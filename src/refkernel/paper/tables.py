@@ -161,7 +161,11 @@ def best_of_blocks(gmean: pd.DataFrame) -> pd.DataFrame:
 def to_markdown(table: ArticleTable) -> str:
     """The table in Markdown, bold with stars."""
     texts = table.texts(strong="**{}**")
-    lines = [["Data", *texts.columns], ["---", *["---:"] * texts.shape[1]], *([task, *row] for task, row in zip(texts.index, texts.values))]
+    lines = [
+        ["Data", *texts.columns],
+        ["---", *["---:"] * texts.shape[1]],
+        *([task, *row] for task, row in zip(texts.index, texts.values, strict=True)),
+    ]
     return f"{table.caption}\n\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
@@ -170,7 +174,7 @@ def to_latex(table: ArticleTable) -> str:
     texts = table.texts(strong=r"\textbf{{{}}}", plus_minus=r"$\pm$").replace("–", "--")
     spans = [(name, sum(variant in block for variant in table.gmean.columns)) for name, block in BLOCKS.items()]
     spans = [(name.replace("⌊", r"\lfloor ").replace("⌋", r" \rfloor"), width) for name, width in spans if width]
-    body = [" & ".join([task, *row]) + r" \\" for task, row in zip(texts.index, texts.values)]
+    body = [" & ".join([task, *row]) + r" \\" for task, row in zip(texts.index, texts.values, strict=True)]
     return "\n".join(
         [
             r"\begin{table*}[htbp]",

@@ -89,7 +89,7 @@ def _tables(comparison: pd.DataFrame) -> dict[str, Any]:
 
 def _figures(rows: pd.DataFrame, comparison: pd.DataFrame, run: dict) -> dict[str, Any]:
     means = averages(comparison)
-    pairs = list(dict.fromkeys(zip(means["classifier"], means["route"])))
+    pairs = list(dict.fromkeys(zip(means["classifier"], means["route"], strict=True)))
     stages = {name: seconds for name, seconds in run.get("stages", {}).items() if isinstance(seconds, int | float)}
     return {
         "average_figures": [figures.draw_averages(means, *pair) for pair in pairs],
@@ -110,7 +110,7 @@ def _illustrations() -> dict[str, list]:
 
 
 def _statements(comparison: pd.DataFrame) -> list[dict]:
-    pairs = zip(findings(comparison, "gmean"), findings(comparison, "printed_gmean"))
+    pairs = zip(findings(comparison, "gmean"), findings(comparison, "printed_gmean"), strict=True)
     return [html.statement_view(here, article) for here, article in pairs]
 
 

@@ -11,8 +11,8 @@ from .plot_data import RankComparison, Regions
 from .svg import FAINT, INK, Drawing, canvas, styled, to_svg
 
 BLUE, ORANGE, GREEN = "#0072B2", "#E69F00", "#009E73"
-COLOURS = dict(zip(VARIANTS, [INK, BLUE, ORANGE, "#56B4E9", "#D55E00", GREEN, "#CC79A7", "#B8A800"]))
-LINES = dict(zip(VARIANTS, ["-", "-", "-", "--", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1))]))
+COLOURS = dict(zip(VARIANTS, [INK, BLUE, ORANGE, "#56B4E9", "#D55E00", GREEN, "#CC79A7", "#B8A800"], strict=True))
+LINES = dict(zip(VARIANTS, ["-", "-", "-", "--", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1))], strict=True))
 FLOOR = 1e-6
 """Eigenvalues below this are dropped."""
 PANEL_COLUMNS = 2
@@ -21,7 +21,8 @@ DARK_CELL = 0.6
 
 
 def draw_averages(averages: pd.DataFrame, classifier: str, route: str) -> Drawing:
-    """Column averages of one table: ours and the article's, a line between them."""
+    """Column averages of one table: ours and the article's, a line between them; the axis is that of all tables."""
+    shown = averages[["gmean", "printed_gmean"]].stack()
     part = averages[(averages["classifier"] == classifier) & (averages["route"] == route)]
     title = f"{CLASSIFIERS.get(classifier, classifier)}, {route} route"
     y = np.arange(len(part))
@@ -34,7 +35,7 @@ def draw_averages(averages: pd.DataFrame, classifier: str, route: str) -> Drawin
         axes.set_title(title, loc="left")
         axes.set_ylim(len(part) - 0.5, -0.5)
         axes.grid(axis="x")
-        axes.margins(x=0.08)
+        axes.set_xlim(shown.min() - 2, shown.max() + 2)
         figure.legend(*axes.get_legend_handles_labels(), loc="outside upper right", ncols=2, handletextpad=0.2, columnspacing=1.0)
         numbers = "; ".join(
             f"{variant_name(r.variant)}: here {r.gmean:.1f}, article {_or_none(r.printed_gmean)}" for r in part.itertuples()
@@ -77,7 +78,7 @@ def draw_ranks(comparison: RankComparison) -> Drawing:
             axes.hlines(-0.28 * (i + 1), ranks[group[0]] - 0.06, ranks[group[-1]] + 0.06, color=BLUE, lw=4)
         numbers = ", ".join(f"{variant_name(str(v))} {r:.2f}" for v, r in ranks.items())
         joined = "; ".join(" – ".join([variant_name(g[0]), variant_name(g[-1])]) for g in comparison.groups) or "none"
-        text = f"Average ranks over {comparison.tasks} tasks, best first: {numbers}. Critical difference {comparison.critical_difference:.2f}. Joined by bars: {joined}."
+        text = f"Average ranks, best first: {numbers}. Critical difference {comparison.critical_difference:.2f}. Joined by bars: {joined}."
         name = f"ranks-{comparison.classifier}-{comparison.route}"
         caption = f"{comparison.tasks} tasks; Friedman test p = {comparison.p:.2g}"
         return Drawing(to_svg(figure, name, f"Critical-difference diagram, {title}", text), caption)
@@ -108,20 +109,21 @@ def draw_regions(regions: Regions) -> Drawing:
     rows = -(-len(regions.values) // PANEL_COLUMNS)
     name = CLASSIFIERS[regions.classifier]
     with styled():
-        figure, grid = canvas(1.45 * rows, rows, PANEL_COLUMNS, sharex=True, sharey=True, squeeze=False)
-        for axes, (variant, values) in zip(grid.ravel(), regions.values.items()):
+        figure, grid = canvas(0.2 + 1.45 * rows, rows, PANEL_COLUMNS, sharex=True, sharey=True, squeeze=False)
+        for axes, (variant, values) in zip(grid.ravel(), regions.values.items(), strict=False):
             accepted = np.where(values >= 0, 1.0, -1.0) if np.ptp(values) < FLOOR else values
             axes.contourf(regions.x1, regions.x2, accepted, levels=[0.0, np.inf], colors=[BLUE], alpha=0.3)
             if accepted.min() < 0 < accepted.max():
                 axes.contour(regions.x1, regions.x2, accepted, levels=[0.0], colors=[BLUE], linewidths=1.3)
             axes.plot(*regions.X[~regions.is_target].T, "x", color=ORANGE, ms=3, mew=0.9)
             axes.plot(*regions.X[regions.is_target].T, "o", color=INK, ms=2)
-            axes.set_title(variant_name(variant), loc="left", fontsize=9)
+            axes.set_title(variant_name(variant), loc="left", fontsize=9, fontweight="normal")
             axes.set(xticks=[], yticks=[])
             axes.spines[:].set(visible=True, edgecolor=FAINT)
         shares = ", ".join(f"{variant_name(v)} {100 * np.mean(values >= 0):.0f} %" for v, values in regions.values.items())
         text = f"Share of the shown plane that is accepted: {shares}."
-        return Drawing(to_svg(figure, f"regions-{regions.classifier}", f"Decision regions of {name} by variant", text), name)
+        _headline(figure, name)
+        return Drawing(to_svg(figure, f"regions-{regions.classifier}", f"Decision regions of {name} by variant", text))
 
 
 def draw_choices(classifier: str, route: str, shares: dict[str, pd.DataFrame]) -> Drawing:
@@ -129,19 +131,22 @@ def draw_choices(classifier: str, route: str, shares: dict[str, pd.DataFrame]) -
     rows = -(-len(shares) // PANEL_COLUMNS)
     title = f"{CLASSIFIERS.get(classifier, classifier)}, {route} route"
     with styled():
-        figure, grid = canvas(0.3 + 1.35 * rows, rows, PANEL_COLUMNS, sharex=True, sharey=True, squeeze=False)
+        figure, grid = canvas(0.5 + 1.35 * rows, rows, PANEL_COLUMNS, sharex=True, sharey=True, squeeze=False)
         for axes in grid.ravel()[len(shares) :]:
             axes.axis("off")
         highest = max(share.to_numpy().max() for share in shares.values())
-        for axes, (variant, share) in zip(grid.ravel(), shares.items()):
+        for axes, (variant, share) in zip(grid.ravel(), shares.items(), strict=False):
             _heat_map(axes, share, highest)
-            axes.set_title(variant_name(variant), loc="left", fontsize=9)
+            axes.set_title(variant_name(variant), loc="left", fontsize=9, fontweight="normal")
         figure.supxlabel("nu or C", fontsize=9)
         figure.supylabel("scale", fontsize=9)
         text = "; ".join(f"{variant_name(v)}: {_favourite(share)}" for v, share in shares.items())
-        return Drawing(
-            to_svg(figure, f"choices-{classifier}-{route}", f"Chosen parameters, {title}", f"Most frequent choices: {text}."), title
-        )
+        _headline(figure, title)
+        return Drawing(to_svg(figure, f"choices-{classifier}-{route}", f"Chosen parameters, {title}", f"Most frequent choices: {text}."))
+
+
+def _headline(figure, text: str) -> None:
+    figure.suptitle(text, x=0.01, ha="left", fontsize=10, fontweight="bold")
 
 
 def _heat_map(axes, share: pd.DataFrame, highest: float) -> None:

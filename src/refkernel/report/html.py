@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
@@ -19,6 +19,7 @@ DATASETS = {"Iris": "Iris", "Seed": "Seeds", "Ion": "Ionosphere", "Son": "Sonar"
 """Tasks are called by the beginning of their data set's name and the number of the target class."""
 SAME = 0.05
 """Differences below this are shown as 0.0."""
+ARROWS = {"above": "▲", "below": "▼"}
 MARKS = {HOLDS: "✓", FAILS: "✗", OPEN: "?"}
 
 
@@ -27,7 +28,9 @@ class CellView:
     """One cell of a table: ours, the printed value, their difference; `tone` is same, above or below, outside: beyond the printed ±."""
 
     ours: str
+    rank: str
     printed: str
+    printed_rank: str
     difference: str
     tone: str
     outside: bool
@@ -78,51 +81,49 @@ def table_view(table: ArticleTable, comparison: pd.DataFrame, averages: pd.DataF
 
 
 def averages_view(averages: pd.DataFrame, tables: Iterable[ArticleTable]) -> TableView:
-    """The average rows of all tables as one table."""
+    """The average rows of all tables as one table, means only."""
     variants = list(dict.fromkeys(averages["variant"]))
     rows = []
     for table in tables:
-        part = averages[(averages["classifier"] == table.classifier) & (averages["route"] == table.route)].assign(task=AVERAGE)
-        wide = table.gmean.reindex(columns=variants)
-        bold = table.bold.reindex(columns=variants, fill_value=False)
-        cells = part.set_index(["task", "variant"])
-        views = [_cell(_found(cells, AVERAGE, v), float(wide.loc[AVERAGE, v]), bool(bold.loc[AVERAGE, v]), "") for v in variants]
-        data = {"classifier": table.classifier, "route": table.route}
-        rows.append(RowView(f"{classifier_name(table.classifier)}, {table.route}", views, data))
-    return TableView("averages", "Averages over tasks", "Average Gmean (%) over the tasks of this run.", [variant_name(v) for v in variants], rows)
-
-
-def _row(table: ArticleTable, cells: pd.DataFrame, task: str) -> RowView:
-    views = [
-        _cell(_found(cells, task, variant), float(table.gmean.loc[task, variant]), bool(table.bold.loc[task, variant]), table.text(task, variant))
-        for variant in table.gmean.columns
-    ]
-    return RowView(str(task), views, {} if task == AVERAGE else {"dataset": dataset(task)})
-
-
-def _found(cells: pd.DataFrame, task: str, variant: str) -> pd.Series:
-    return cells.loc[(task, variant)] if (task, variant) in cells.index else pd.Series(dtype=float)
-
-
-def _cell(found: pd.Series, mean: float, bold: bool, ours: str) -> CellView:
-    difference = float(found.get("difference", np.nan))
-    tone = "none" if np.isnan(difference) else "same" if abs(difference) < SAME else "above" if difference > 0 else "below"
-    within = found.get("within", pd.NA)
-    return CellView(
-        ours=ours or ("–" if np.isnan(mean) else f"{mean:.1f}"),
-        printed=_printed(found, with_deviation=bool(ours)),
-        difference="" if tone == "none" else {"same": "=", "above": "▲", "below": "▼"}[tone] + f" {signed(difference)}",
-        tone=tone,
-        outside=bool(pd.notna(within) and not within),
-        bold=bold,
-        printed_bold=bool(found.get("printed_bold", False) is True),
-        sort="" if np.isnan(mean) else f"{mean:.4f}",
+        here = (averages["classifier"] == table.classifier) & (averages["route"] == table.route)
+        cells = averages.loc[here, ["variant", "gmean", "printed_gmean", "difference"]].set_index("variant")
+        bold = table.bold.loc[AVERAGE].reindex(variants, fill_value=False)
+        views = [_cell(_found(cells, variant), bool(bold[variant])) for variant in variants]
+        rows.append(RowView(f"{classifier_name(table.classifier)}, {table.route}", views))
+    return TableView(
+        "averages", "Averages over tasks", "Average Gmean (%) over the tasks of this run.", [variant_name(v) for v in variants], rows
     )
 
 
-def _printed(found: pd.Series, with_deviation: bool) -> str:
-    mean, std, rank = (float(found.get(f"printed_{name}", np.nan)) for name in ("gmean", "std", "rank"))
-    return "" if np.isnan(mean) else f"{mean:.1f} ± {std:.1f} ({rank:.1f})" if with_deviation else f"{mean:.1f}"
+def _row(table: ArticleTable, cells: pd.DataFrame, task: str) -> RowView:
+    views = [_cell(_found(cells, (task, variant)), bool(table.bold.loc[task, variant])) for variant in table.gmean.columns]
+    return RowView(str(task), views, {} if task == AVERAGE else {"dataset": dataset(task)})
+
+
+def _found(cells: pd.DataFrame, key: Hashable) -> dict[Hashable, Any]:
+    return cells.loc[key].to_dict() if key in cells.index else {}
+
+
+def _cell(found: dict, bold: bool) -> CellView:
+    mean, difference, within = (found.get(name, pd.NA) for name in ("gmean", "difference", "within"))
+    tone = "none" if pd.isna(difference) else "same" if abs(difference) < SAME else "above" if difference > 0 else "below"
+    return CellView(
+        ours=value_text(mean, found.get("std")) or "–",
+        rank=value_text(found.get("rank")),
+        printed=value_text(found.get("printed_gmean"), found.get("printed_std")),
+        printed_rank=value_text(found.get("printed_rank")),
+        difference="" if tone == "none" else "= 0.0" if tone == "same" else f"{ARROWS[tone]} {signed(difference)}",
+        tone=tone,
+        outside=bool(pd.notna(within) and not within),
+        bold=bold,
+        printed_bold=bool(pd.notna(known := found.get("printed_bold")) and known),
+        sort="" if pd.isna(mean) else f"{mean:.4f}",
+    )
+
+
+def value_text(mean: Any, std: Any = None) -> str:
+    """A mean, with its deviation if there is one; nothing if there is no mean."""
+    return "" if pd.isna(mean) else f"{mean:.1f}" + ("" if pd.isna(std) else f" ± {std:.1f}")
 
 
 def dataset(task: str) -> str:
@@ -151,7 +152,8 @@ def evidence_text(item: Evidence) -> str:
     names = f"{variant_name(item.variant)} − {variant_name(item.other) if item.other != 'base' or item.route == 'kernel' else 'NPT'}"
     ties = item.tasks - item.wins - item.losses
     score = f"higher on {item.wins}, lower on {item.losses}" + (f", equal on {ties}" if ties else "") + f" of {item.tasks} tasks"
-    return f"{classifier_name(item.classifier)}, {item.route}: {names} = {signed(item.mean)} points (median {signed(item.median)}); {score}; {p_text(item.p)}"
+    size = f"{signed(item.mean)} points (median {signed(item.median)})"
+    return f"{classifier_name(item.classifier)}, {item.route}: {names} = {size}; {score}; {p_text(item.p)}"
 
 
 def statement_view(here: Finding, article: Finding) -> dict[str, Any]:
@@ -193,5 +195,7 @@ def render(**values: Any) -> str:
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters["svg"] = lambda drawing: Markup(drawing.svg)  # drawn by figures.py, which escapes its texts
     environment.filters["sentence"] = lambda text: text[:1].upper() + text[1:]
-    assets = {name: Markup(folder.joinpath(file).read_text(encoding="utf-8")) for name, file in [("style", "style.css"), ("script", "script.js")]}
+    assets = {
+        name: Markup(folder.joinpath(file).read_text(encoding="utf-8")) for name, file in [("style", "style.css"), ("script", "script.js")]
+    }
     return environment.get_template("template.html").render(**values, **assets)

@@ -57,12 +57,9 @@ class Regions:
 
 def rank_comparisons(summary: pd.DataFrame) -> list[RankComparison]:
     """One comparison for each classifier and route with three variants and two tasks or more."""
-    tables = {
-        key: part.pivot(index="task", columns="variant", values="gmean")
-        for key, part in summary.groupby(["classifier", "route"], sort=False)
-    }
-    complete = {key: table.dropna(axis=0) for key, table in tables.items()}
-    return [_rank_comparison(*key, table) for key, table in complete.items() if table.shape[0] >= 2 and table.shape[1] >= 3]
+    parts = summary.groupby(["classifier", "route"], sort=False)
+    tables = {tuple(key): part.pivot(index="task", columns="variant", values="gmean").dropna() for key, part in parts}
+    return [_rank_comparison(c, r, table) for (c, r), table in tables.items() if table.shape[0] >= 2 and table.shape[1] >= 3]
 
 
 def _rank_comparison(classifier: str, route: str, gmean: pd.DataFrame) -> RankComparison:
@@ -115,7 +112,7 @@ def regions(classifier: str) -> Regions:
     X = PCA(2, svd_solver="full").fit_transform(X4)
     X = rk.TargetScaler().fit(X, y).transform(X)
     low, high = X.min(axis=0), X.max(axis=0)
-    x1, x2 = (np.linspace(a - MARGIN * (b - a), b + MARGIN * (b - a), GRID) for a, b in zip(low, high))
+    x1, x2 = (np.linspace(a - MARGIN * (b - a), b + MARGIN * (b - a), GRID) for a, b in zip(low, high, strict=True))
     grid = np.column_stack([axis.ravel() for axis in np.meshgrid(x1, x2)])
     values = {variant: _decisions(classifier, variant, X, y, grid).reshape(GRID, GRID) for variant in VARIANTS}
     return Regions(classifier, x1, x2, values, X, y == 1)

@@ -2,10 +2,10 @@
 
 A comparison is a Wilcoxon signed-rank test over tasks of d = mean Gmean of one variant - that of another, in points:
 
-    above   d > 0                              two-sided p; it fails if d < 0 with p < 0.05
-    below   d < 0                              the same, the other way round
-    equal   |d| < EQUAL                        the larger p of the two one-sided tests (TOST); it fails if |mean d| >= EQUAL with a two-sided p < 0.05
-    cheap   d > -LITTLE                        one-sided p; it fails if d < -LITTLE with p < 0.05
+    above   d > 0          two-sided p; it fails if the mean d < 0 with p < 0.05
+    below   d < 0          the same, the other way round
+    equal   |d| < EQUAL    the larger p of two one-sided tests (TOST); it fails if |mean d| >= EQUAL with a two-sided p < 0.05
+    cheap   d > -LITTLE    one-sided p; it fails if d < -LITTLE with p < 0.05
 
 A statement holds if all its comparisons hold (so no correction for their number is needed), does not hold if one of them
 fails, and is not decided otherwise, also where there are too few tasks.
@@ -29,7 +29,7 @@ ZERO = 1e-9
 """Task means that differ by less differ by rounding only."""
 TIE_DECIMALS = 9
 HOLDS, FAILS, OPEN = "holds", "does not hold", "not decided"
-OTHERS = tuple(["base", *(f"case{i}" for i in range(1, 8) if i != 5)])
+OTHERS = ("base", *(f"case{i}" for i in range(1, 8) if i != 5))
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ STATEMENTS = (
     ),
     Statement(
         "The one-class SVM suffers from centring",
-        "Case 1 (the centred kernel) is worse than the base kernel. In the mapping route the base is centred too, so only the kernel route can tell.",
+        "Case 1 (the centred kernel) is worse than the base kernel. Only the kernel route can tell: in the other the base is centred too.",
         "below",
         (("ocsvm", "kernel", "case1", "base"),),
     ),

@@ -6,6 +6,7 @@ import io
 import re
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
@@ -14,7 +15,7 @@ INK = "#010203"
 """Drawn where the page's own text colour belongs; no palette has this colour."""
 FAINT = "#030201"
 """Drawn where the page's line colour belongs."""
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "refkernel",
     "font.size": 9.0,
@@ -68,7 +69,8 @@ def to_svg(figure: Figure, name: str, title: str, description: str) -> str:
     view = re.search(r'viewBox="[^"]+"', text)
     assert view is not None  # matplotlib always writes one
     head = (
-        f'<svg {view[0]} xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img" aria-labelledby="{name}-title {name}-desc">'
+        f'<svg {view[0]} xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'role="img" aria-labelledby="{name}-title {name}-desc">'
         f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>'
     )
     text = re.sub(r"<svg[^>]*>", lambda _: head, text, count=1)

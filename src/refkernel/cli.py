@@ -1,0 +1,164 @@
+"""The `refkernel` command: the article's experiments, their tables and their report."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from .datasets import DataError, list_tasks
+from .paper.protocol import CLASSIFIERS, ROUTES, VARIANTS, Settings
+from .paper.runner import ResultsError, run
+
+app = typer.Typer(help="One-class classification with reference kernels.", no_args_is_help=True, add_completion=False)
+console = Console()
+errors = Console(stderr=True)
+
+
+class Splits(str, Enum):
+    embedded = "embedded"
+    authors = "authors"
+
+
+class Solver(str, Enum):
+    article = "article"
+    exact = "exact"
+
+
+@app.command()
+def reproduce(
+    splits: Annotated[
+        Splits, typer.Option(help="Our own splits of embedded data (10 tasks), or the authors' (14 tasks).")
+    ] = Splits.embedded,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder with the authors' .mat files.")] = None,
+    tasks: Annotated[str, typer.Option(help="Tasks, separated by commas; all by default.")] = "",
+    variants: Annotated[str, typer.Option(help="base, case1 … case7.")] = ",".join(VARIANTS),
+    classifiers: Annotated[str, typer.Option(help="svdd, ocsvm.")] = ",".join(CLASSIFIERS),
+    routes: Annotated[str, typer.Option(help="kernel, mapping.")] = ",".join(ROUTES),
+    splits_count: Annotated[int, typer.Option(help="Splits of each task, 1 to 5.")] = 5,
+    repeats: Annotated[int, typer.Option(help="Repetitions on each split.")] = 5,
+    solver: Annotated[
+        Solver, typer.Option(help="As the article's tools solved each part, or everything to the certificate.")
+    ] = Solver.article,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 for one a core. The results do not depend on it.")] = -1,
+    seed: Annotated[int, typer.Option(help="Decides folds and references.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the results; a run that was cut off is continued there.")] = Path("results"),
+) -> None:
+    """Run the article's experiments; write rows.csv, tables and the report."""
+    settings = Settings(
+        splits=splits.value,
+        tasks=_names(tasks),
+        variants=_names(variants),
+        classifiers=_names(classifiers),
+        routes=_names(routes),
+        splits_count=splits_count,
+        repeats=repeats,
+        solver=solver.value,
+        seed=seed,
+    )
+    with _clear_errors():
+        facts = _run_with_bar(settings, out, jobs, data_dir)
+        _summary(out, facts)
+
+
+@app.command()
+def tables(results: Annotated[Path, typer.Argument(help="Folder of a run.")] = Path("results")) -> None:
+    """Write the article's four tables from a run's rows, as CSV, Markdown and LaTeX."""
+    from .paper.tables import write_tables
+
+    with _clear_errors():
+        for path in write_tables(results):
+            console.print(path)
+
+
+@app.command()
+def report(
+    results: Annotated[Path, typer.Argument(help="Folder of a run.")] = Path("results"),
+    compare_with: Annotated[Path | None, typer.Option(help="Another run to set beside it, for example with --solver exact.")] = None,
+) -> None:
+    """Write report.html, one file that opens anywhere."""
+    from .report import build_report
+
+    with _clear_errors():
+        console.print(build_report(results, compare_with=compare_with))
+
+
+@app.command()
+def tasks(splits: Annotated[Splits, typer.Option()] = Splits.authors) -> None:
+    """List the tasks that there are."""
+    table = Table("task", "data set", "target class", "targets", "outliers", "features", "embedded")
+    for task in list_tasks(splits.value):
+        sizes = (str(size) for size in (task.n_targets, task.n_outliers, task.n_features))
+        table.add_row(task.name, task.dataset, task.target, *sizes, "yes" if task.embedded else "no")
+    console.print(table)
+
+
+class _clear_errors:
+    """Errors that a user can mend are one message and exit code 1, not a traceback."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if isinstance(error, DataError | ResultsError | ImportError | ValueError | FileNotFoundError):
+            errors.print(f"[bold red]Error:[/] {error}", highlight=False, soft_wrap=True)
+            raise typer.Exit(1) from error
+        if isinstance(error, KeyboardInterrupt):
+            errors.print("Stopped. What was finished is kept: the same command continues from here.")
+            raise typer.Exit(130) from error
+
+
+def _run_with_bar(settings, out, jobs, data_dir) -> dict[str, Any]:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("runs"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=errors, disable=not errors.is_terminal, speed_estimate_period=600) as bar:
+        shown = bar.add_task("reproduce", total=None)
+        return run(settings, out, jobs=jobs, data_dir=data_dir, progress=lambda done, total: bar.update(shown, completed=done, total=total))
+
+
+def _summary(out, facts):
+    """Averages beside the article's, how many cells agree, how long it took, and where the files are."""
+    from .paper.tables import averages, compare, counts, read_rows, summarise, variant_name, write_tables
+
+    comparison = compare(summarise(read_rows(out)))
+    table = Table("classifier", "route", "variant", "Gmean", "article", "difference", title="Averages over the tasks of this run (%)")
+    for row in averages(comparison).itertuples():
+        printed = "–" if row.printed_gmean != row.printed_gmean else f"{row.printed_gmean:.1f}"
+        difference = "–" if row.difference != row.difference else f"{row.difference:+.1f}"
+        table.add_row(row.classifier, row.route, variant_name(row.variant), f"{row.gmean:.1f}", printed, difference)
+    console.print(table)
+    found = counts(comparison)
+    console.print(
+        f"{found.within} of {found.cells} cells lie within the printed ±; the {found.columns} column averages differ "
+        f"from the printed ones by {found.mean_difference:.2f} on average."
+    )
+    seconds = max(facts["seconds"], 1e-9)
+    console.print(f"{facts['fits']:,} fits in {seconds:.1f} s: {facts['fits'] / seconds:,.0f} fits per second.", highlight=False)
+    write_tables(out)
+    console.print(f"Rows: {out / 'rows.csv'}   Tables: {out / 'tables'}", soft_wrap=True)
+    try:
+        from .report import build_report
+    except ImportError as error:
+        console.print(f"No report: {error}. Install refkernel[report].")
+        return
+    console.print(f"Report: {build_report(out)}", soft_wrap=True)
+
+
+def _names(text) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def main() -> None:
+    """Entry point of the `refkernel` command."""
+    app()
