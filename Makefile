@@ -1,12 +1,15 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: test check bench clean
+.PHONY: reproduce test check bench clean
+
+reproduce: .venv/all
+	$(BIN)/refkernel reproduce --out results
 
 test: .venv/test
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-check: .venv/check
+check: .venv/test .venv/check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -19,6 +22,8 @@ check: .venv/check
 
 bench: .venv/test
 	$(BIN)/python benchmarks/bench_fit.py
+	$(BIN)/python benchmarks/bench_search.py
+	$(BIN)/python benchmarks/bench_paper.py
 
 clean:
 	rm -rf .venv

@@ -32,9 +32,7 @@ class Solver(str, Enum):
 
 @app.command()
 def reproduce(
-    splits: Annotated[
-        Splits, typer.Option(help="Our own splits of embedded data (10 tasks), or the authors' (14 tasks).")
-    ] = Splits.embedded,
+    splits: Annotated[Splits, typer.Option(help="Our splits of embedded data (10 tasks), or the authors' (14).")] = Splits.embedded,
     data_dir: Annotated[Path | None, typer.Option(help="Folder with the authors' .mat files.")] = None,
     tasks: Annotated[str, typer.Option(help="Tasks, separated by commas; all by default.")] = "",
     variants: Annotated[str, typer.Option(help="base, case1 … case7.")] = ",".join(VARIANTS),
@@ -42,9 +40,7 @@ def reproduce(
     routes: Annotated[str, typer.Option(help="kernel, mapping.")] = ",".join(ROUTES),
     splits_count: Annotated[int, typer.Option(help="Splits of each task, 1 to 5.")] = 5,
     repeats: Annotated[int, typer.Option(help="Repetitions on each split.")] = 5,
-    solver: Annotated[
-        Solver, typer.Option(help="As the article's tools solved each part, or everything to the certificate.")
-    ] = Solver.article,
+    solver: Annotated[Solver, typer.Option(help="As the article's tools did, or all to the certificate.")] = Solver.article,
     jobs: Annotated[int, typer.Option(help="Processes; -1 for one a core. The results do not depend on it.")] = -1,
     seed: Annotated[int, typer.Option(help="Decides folds and references.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the results; a run that was cut off is continued there.")] = Path("results"),

@@ -45,7 +45,7 @@ class Shared:
     def formulation(self, axis: KernelAxis) -> Formulation:
         """What to solve on the kernel matrix of an axis."""
         solver = {name: getattr(self.classifier, name) for name in ("tol", "stopping", "max_iter")}
-        return Formulation(self.classifier.formulation, axis.values, axis.parameter, **solver)
+        return Formulation(self.classifier.formulation, tuple(axis.values), axis.parameter, **solver)
 
 
 @dataclass

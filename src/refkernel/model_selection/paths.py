@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,11 +21,14 @@ class Formulation:
     """
 
     classifier: str
-    values: Sequence[float]
+    values: tuple[float, ...]
     parameter: str = "nu"
     tol: float = 1e-6
     stopping: str = "relative"
     max_iter: int = -1
+
+    def __post_init__(self):
+        object.__setattr__(self, "values", tuple(self.values))
 
 
 def decision_paths(K, formulations: Sequence[Formulation], K_test, diag_test) -> list[np.ndarray]:
@@ -60,8 +64,7 @@ def decision_paths(K, formulations: Sequence[Formulation], K_test, diag_test) ->
 
 def _decisions(K, diag, formulation, K_test, diag_test):
     family, decision = CLASSIFIERS[formulation.classifier]
-    bounds = _relative_bounds(formulation, diag.size)
-    order = np.argsort(bounds, kind="stable")
+    bounds, order = _relative_bounds(formulation, diag.size)
     p, totals, uppers = family(diag, bounds[order])
     options = {"tol": formulation.tol, "stopping": formulation.stopping, "max_iter": formulation.max_iter}
     path = solve_path(K, diag, p, totals, uppers, **options)
@@ -70,11 +73,14 @@ def _decisions(K, diag, formulation, K_test, diag_test):
     return decisions
 
 
+@functools.lru_cache(maxsize=1024)
 def _relative_bounds(formulation, n):
-    """nu n for every value: the number of samples whose weights, all at the bound, make up the whole."""
+    """nu n for every value (the number of samples whose weights, all at the bound, make up the whole), and their order."""
     if formulation.parameter == "nu":
-        return np.array([check_nu(value) for value in formulation.values]) * n
-    return 1.0 / np.array([check_bound(value, n) for value in formulation.values])
+        bounds = np.array([check_nu(value) for value in formulation.values]) * n
+    else:
+        bounds = 1.0 / np.array([check_bound(value, n) for value in formulation.values])
+    return bounds, np.argsort(bounds, kind="stable")
 
 
 def _svdd_decision(path: Path, sums, diag_test):

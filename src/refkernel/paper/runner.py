@@ -24,25 +24,14 @@ from ..datasets import load_task
 from ..metrics import true_rates
 from ..model_selection import Samples, decision_paths
 from ..model_selection.engine import Clock
+from ..model_selection.scoring import as_scoring
 from ..references import TrainingRows
 from .protocol import EIGENVALUE_FLOOR, FOLDS, KERNELS, REFERENCES, SCALES, VALUES, Settings, Unit, formulations, source
 
-COLUMNS = (
-    "classifier",
-    "route",
-    "variant",
-    "task",
-    "split",
-    "repeat",
-    "gmean",
-    "tpr",
-    "tnr",
-    "scale",
-    "parameter",
-    "rank",
-    "seed",
-    "seconds",
-)
+KEYS = ("classifier", "route", "variant", "task", "split", "repeat")
+COLUMNS = (*KEYS, "gmean", "tpr", "tnr", "scale", "parameter", "rank", "seed", "seconds")
+
+GMEAN = as_scoring("gmean")
 
 
 class ResultsError(RuntimeError):
@@ -80,7 +69,7 @@ def _run_variant(unit, settings, data, variant, pairs, clock):
             K, K_test, diag_test = samples.grams(kernel)
             decisions = decision_paths(K, list(work.values()), K_test, diag_test)
             clock.lap("solving")
-            scores[:, fold, s] = [_gmeans(d, y_test) for d in decisions]
+            scores[:, fold, s] = [GMEAN.of_decisions(d, None, y_test) for d in decisions]
             clock.lap("scoring")
     best = [np.unravel_index(np.nanmean(part, axis=0).argmax(), part.shape[1:]) for part in scores]
     samples = _samples(data.X_train, data.y_train, data.X_test, variant, unit.seeds[1 + FOLDS], clock)
@@ -111,15 +100,6 @@ def _final(samples, formulation, s, y_test):
     rank = int(np.linalg.matrix_rank(K, hermitian=True))
     samples.clock.lap("ranks")
     return {"scores": scores, "rank": rank, "dimension": samples.rank(KERNELS[s]) or rank}
-
-
-def _gmeans(decisions, y):
-    """Gmean for each row of decisions; NaN where the fold lacks a kind (it is then left out of the mean)."""
-    accepted = decisions >= 0
-    with np.errstate(invalid="ignore"):
-        targets, outliers = np.count_nonzero(y == 1), np.count_nonzero(y == -1)
-        tpr = np.divide(accepted[:, y == 1].sum(axis=1), targets)
-        return np.sqrt(tpr * np.divide((~accepted[:, y == -1]).sum(axis=1), outliers))
 
 
 @functools.cache
@@ -215,14 +195,6 @@ def _finished_units(path, units, size):
 
 def _circumstances():
     packages = ("refkernel", "numpy", "scipy", "scikit-learn", "numba")
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parent,
-        check=False,
-        env={**os.environ, "LC_ALL": "C"},
-    )
     return {
         "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
         "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
