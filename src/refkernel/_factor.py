@@ -67,11 +67,11 @@ class Whitening:
         m = check_references(K_RR, center)
         self.center = center
         self.mu = K_RR.mean(axis=0)
-        self._L = _cholesky_above(centred(K_RR, self.mu, common=1.0 / m) if center else K_RR.copy(), floor)
+        self._L, passed = _cholesky_above(centred(K_RR, self.mu, common=1.0 / m) if center else K_RR.copy(), floor)
         self.whole = self._L is not None
         self.rank = m - int(center)
         if not self.whole:
-            lam, U = _eigenpairs(centred(K_RR, self.mu) if center else K_RR, floor)
+            lam, U = _eigenpairs(centred(K_RR, self.mu) if center else K_RR, floor, passed <= LOW_RANK * m)
             check_rank(lam.size, m, floor, float(lam.max(initial=0.0)))
             self._projection = U / np.sqrt(lam)
             self.rank = lam.size
@@ -121,29 +121,38 @@ def check_rank(rank, m, floor, largest) -> None:
 
 
 def _cholesky_above(M, floor):
-    """The lower Cholesky factor of M if M - floor·I is positive definite, else None. Overwrites M."""
+    """The lower Cholesky factor of M if M - floor·I is positive definite, else None; and how many pivots were. Overwrites M."""
     diagonal = np.einsum("ii->i", M)
     diagonal -= floor
     _, refused = lapack.dpotrf(M.T, lower=1, clean=0)
     if refused:
-        return None
+        return None, refused - 1
     diagonal += floor
-    return lapack.dpotrf(M.T, lower=1, clean=0, overwrite_a=1)[0]
+    return lapack.dpotrf(M.T, lower=1, clean=0, overwrite_a=1)[0], M.shape[0]
 
 
-def _eigenpairs(Kc_RR, floor):
+def _eigenpairs(Kc_RR, floor, perhaps_low_rank):
     """The eigenvalues that reach the floor, and their eigenvectors."""
-    m = Kc_RR.shape[0]
-    C, pivots, k, _ = lapack.dpstrf(Kc_RR.T, tol=PIVOT_TOLERANCE, lower=1)
-    if 0 < k <= LOW_RANK * m:
-        L = np.tril(C[:, :k])
-        lam, V, _ = lapack.dsyevd(L.T @ L, lower=1, overwrite_a=1)
-        left_out = 2 * m * PIVOT_TOLERANCE
-        if not ((lam >= floor - left_out) & (lam < floor + left_out)).any():
-            kept = lam >= floor
-            U = np.empty((m, np.count_nonzero(kept)))
-            U[pivots - 1] = L @ (V[:, kept] / np.sqrt(lam[kept]))
-            return lam[kept], U
+    found = _low_rank_eigenpairs(Kc_RR, floor) if perhaps_low_rank else None
+    if found is not None:
+        return found
     lam, U, _ = lapack.dsyevd(Kc_RR.T, lower=1)
     kept = lam >= floor
     return lam[kept], U[:, kept]
+
+
+def _low_rank_eigenpairs(Kc_RR, floor):
+    """The same from a pivoted Cholesky factor, if its rank is low and no eigenvalue is too close to the floor to tell; else None."""
+    m = Kc_RR.shape[0]
+    C, pivots, k, _ = lapack.dpstrf(Kc_RR.T, tol=PIVOT_TOLERANCE, lower=1)
+    if not 0 < k <= LOW_RANK * m:
+        return None
+    L = np.tril(C[:, :k])
+    lam, V, _ = lapack.dsyevd(L.T @ L, lower=1, overwrite_a=1)
+    left_out = 2 * m * PIVOT_TOLERANCE
+    if ((lam >= floor - left_out) & (lam < floor + left_out)).any():
+        return None
+    kept = lam >= floor
+    U = np.empty((m, np.count_nonzero(kept)))
+    U[pivots - 1] = L @ (V[:, kept] / np.sqrt(lam[kept]))
+    return lam[kept], U

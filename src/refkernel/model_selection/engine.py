@@ -124,20 +124,14 @@ class ReferenceSet:
     def __init__(self, R, center, floor):
         self.R, self.center, self.floor = R, center, floor
         self.fitted = _Widths(R)
-        self._distances: Any = None
+        self.distances: np.ndarray | None = None
         self._whitenings: dict[int, Whitening] = {}
 
     def whitening(self, kernel, fitted, clock) -> Whitening:
         """The factorisation for a fitted kernel; kept for kernels that are fitted here, and so are always the same."""
         if id(kernel) in self._whitenings:
             return self._whitenings[id(kernel)]
-        if hasattr(fitted, "of_squared_distances"):
-            if self._distances is None:
-                self._distances = negative_squared_distances(self.R)
-                clock.lap("distances")
-            K_RR = fitted.of_squared_distances(self._distances)
-        else:
-            K_RR = fitted(self.R)
+        K_RR = fitted(self.R) if self.distances is None else fitted.of_squared_distances(self.distances)
         clock.lap("kernels")
         whitening = Whitening(K_RR, self.center, self.floor)
         clock.lap("factorisation")
@@ -194,9 +188,9 @@ class Samples:
             K_ZX = self._values(fitted, self.X)
             return K_ZX[: self.n], K_ZX[self.n :], fitted.diag(self.Z[self.n :])
         references, fitted = self.references, self._resolved(kernel)
-        whitening = references.whitening(kernel, fitted, self.clock)
         K_ZR = self._values(fitted, references.R)
         self.clock.lap("kernels")
+        whitening = references.whitening(kernel, fitted, self.clock)
         Kc_ZR = whitening.centred_rows(K_ZR)
         if whitening.whole and self.begin_with_targets:  # then K(z, x) = Kc(z, x) for every reference x
             K_ZX = Kc_ZR[:, : self.n]
@@ -219,10 +213,20 @@ class Samples:
         """k(Z, R)."""
         if not hasattr(kernel, "of_squared_distances"):
             return kernel(self.Z, R)
-        if self._distances is None:
-            self._distances = negative_squared_distances(self.Z, R)
-            self.clock.lap("distances")
+        self._measure(R)
         return kernel.of_squared_distances(self._distances)
+
+    def _measure(self, R):
+        """All distances to the references, in one product with those between the references where these are new too."""
+        if self._distances is not None:
+            return
+        if self.references is None or self.references.distances is not None:
+            self._distances = negative_squared_distances(self.Z, R)
+        else:
+            D = negative_squared_distances(np.concatenate([self.Z, R]), R)
+            self._distances, self.references.distances = D[: len(self.Z)], D[len(self.Z) :]
+            np.fill_diagonal(self.references.distances, 0.0)
+        self.clock.lap("distances")
 
 
 def _reference_set(drawn, reference, known):

@@ -43,40 +43,48 @@ def run_unit(unit: Unit, settings: Settings, data_dir=None) -> tuple[list[dict[s
     with _threads().limit(limits=1, user_api="blas"):
         start, clock = time.perf_counter(), Clock()
         data = load_task(unit.task, unit.split, splits=settings.splits, data_dir=data_dir)
+        folds, seeds = unit.folds(len(data.y_train)), unit.seeds
         cells = settings.cells()
         needed = {source(*cell) for cell in cells}
         found: dict[tuple[str, str, str], dict[str, Any]] = {}
         for variant in dict.fromkeys(variant for _, _, variant in needed):
-            found |= _run_variant(unit, settings, data, variant, sorted((c, r) for c, r, v in needed if v == variant), clock)
+            pairs = sorted((c, r) for c, r, v in needed if v == variant)
+            found |= _run_variant(folds, seeds, settings.solver, data, variant, pairs, clock)
         seconds = (time.perf_counter() - start) / len(cells)
     rows = []
     for classifier, route, variant in cells:
         result = found[source(classifier, route, variant)]
-        facts = {"task": unit.task, "split": unit.split, "repeat": unit.repeat, "seed": int(unit.seeds[0]), "seconds": round(seconds, 6)}
+        facts = {"task": unit.task, "split": unit.split, "repeat": unit.repeat, "seed": int(seeds[0]), "seconds": round(seconds, 6)}
         rank = result["dimension"] if route == "mapping" else result["rank"]
         rows.append({"classifier": classifier, "route": route, "variant": variant, **facts, **result["scores"], "rank": rank})
     return rows, clock.stages
 
 
-def _run_variant(unit, settings, data, variant, pairs, clock):
+def _run_variant(folds, seeds, solver, data, variant, pairs, clock):
     """{(classifier, route, variant): result} for the (classifier, route) pairs, all on the same folds and references."""
-    work = {pair: formulations(pair[1], settings.solver)[pair[0]] for pair in pairs}
+    work = {pair: formulations(pair[1], solver)[pair[0]] for pair in pairs}
     scores = np.zeros((len(pairs), FOLDS, len(SCALES), len(VALUES)))
-    for fold, (train, test) in enumerate(unit.folds(len(data.y_train))):
+    for fold, (train, test) in enumerate(folds):
         y_test = data.y_train[test]
-        samples = _samples(data.X_train[train], data.y_train[train], data.X_train[test], variant, unit.seeds[1 + fold], clock)
+        samples = _samples(data.X_train[train], data.y_train[train], data.X_train[test], variant, seeds[1 + fold], clock)
         for s, kernel in enumerate(KERNELS):
             K, K_test, diag_test = samples.grams(kernel)
             decisions = decision_paths(K, list(work.values()), K_test, diag_test)
             clock.lap("solving")
             scores[:, fold, s] = [GMEAN.of_decisions(d, None, y_test) for d in decisions]
             clock.lap("scoring")
-    best = [np.unravel_index(np.nanmean(part, axis=0).argmax(), part.shape[1:]) for part in scores]
-    samples = _samples(data.X_train, data.y_train, data.X_test, variant, unit.seeds[1 + FOLDS], clock)
+    best = [_first_best(np.nanmean(part, axis=0)) for part in scores]
+    samples = _samples(data.X_train, data.y_train, data.X_test, variant, seeds[1 + FOLDS], clock)
+    grams = functools.cache(lambda s: _grams_and_ranks(samples, KERNELS[s]))
     return {
-        (*pair, variant): _final(samples, replace(work[pair], values=(VALUES[v],)), s, data.y_test)
+        (*pair, variant): _final(grams(s), replace(work[pair], values=(VALUES[v],)), SCALES[s], data.y_test, clock)
         for pair, (s, v) in zip(pairs, best, strict=True)
     }
+
+
+def _first_best(scores):
+    """Where a table of mean scores (scales × values) is largest; of ties, which rounding must not break, the first."""
+    return np.unravel_index(scores.round(12).argmax(), scores.shape)
 
 
 def _samples(X, y, X_test, variant, seed, clock):
@@ -90,16 +98,22 @@ def _samples(X, y, X_test, variant, seed, clock):
     return Samples(rows, X_test, reference, clock=clock)
 
 
-def _final(samples, formulation, s, y_test):
-    """Fit on the whole training set with what validation chose, and test."""
-    K, K_test, diag_test = samples.grams(KERNELS[s])
-    (decisions,) = decision_paths(K, [formulation], K_test, diag_test)
-    samples.clock.lap("solving")
-    tpr, tnr = true_rates(y_test, np.where(decisions[0] >= 0, 1, -1))
-    scores = {"gmean": float(np.sqrt(tpr * tnr)), "tpr": tpr, "tnr": tnr, "scale": SCALES[s], "parameter": formulation.values[0]}
-    rank = int(np.linalg.matrix_rank(K, hermitian=True))
+def _grams_and_ranks(samples, kernel):
+    """The kernel matrices of the final fit; the rank of the training one, and the dimension of the map."""
+    grams = samples.grams(kernel)
+    rank = int(np.linalg.matrix_rank(grams[0], hermitian=True))
     samples.clock.lap("ranks")
-    return {"scores": scores, "rank": rank, "dimension": samples.rank(KERNELS[s]) or rank}
+    return grams, {"rank": rank, "dimension": samples.rank(kernel) or rank}
+
+
+def _final(grams_and_ranks, formulation, scale, y_test, clock):
+    """Fit on the whole training set with what validation chose, and test."""
+    (K, K_test, diag_test), ranks = grams_and_ranks
+    (decisions,) = decision_paths(K, [formulation], K_test, diag_test)
+    clock.lap("solving")
+    tpr, tnr = true_rates(y_test, np.where(decisions[0] >= 0, 1, -1))
+    scores = {"gmean": float(np.sqrt(tpr * tnr)), "tpr": tpr, "tnr": tnr, "scale": scale, "parameter": formulation.values[0]}
+    return {"scores": scores, **ranks}
 
 
 @functools.cache
