@@ -90,9 +90,7 @@ def floor_time(X, y, references):
 
 def bench_cost():
     print("Time per fit-and-score on the article's grid (5 scales × 6 values × 5 folds)")
-    print(
-        f"{'task':>6} {'n':>4} {'case':>5} {'classifier':>11} {'ours µs':>8} {'theirs ms':>10} {'ratio':>7} {'× floor':>8}  by stage (%)"
-    )
+    print(f"{'task':>6} {'n':>4} {'case':>5} {'classifier':>11} {'ours µs':>8} {'theirs ms':>10} {'ratio':>7} {'× floor':>8}  by stage (%)")
     ratios = []
     for task, splits in (("Iris1", "embedded"), ("Son1", "embedded"), ("Bank2", "authors"), ("Ion2", "embedded")):
         try:

@@ -63,7 +63,8 @@ def as_scoring(scoring: Any) -> Scoring:
     raise ValueError(f"scoring={scoring!r} must be one of {sorted(NAMES)}, the name of a scikit-learn scorer, or a callable.")
 
 
-def _rates(decisions, is_target):
+def rates(decisions, is_target) -> tuple[np.ndarray, np.ndarray]:
+    """TPR and TNR of every row of decision values; NaN for a kind that is absent."""
     accepted = (decisions >= 0).astype(np.float64)
     targets, outliers = np.count_nonzero(is_target), np.count_nonzero(~is_target)
     kinds = np.array([is_target, ~is_target], dtype=np.float64)
@@ -73,12 +74,12 @@ def _rates(decisions, is_target):
 
 
 def _gmeans(decisions, is_target):
-    tpr, tnr = _rates(decisions, is_target)
+    tpr, tnr = rates(decisions, is_target)
     return np.sqrt(tpr * tnr)
 
 
 def _balanced(decisions, is_target):
-    tpr, tnr = _rates(decisions, is_target)
+    tpr, tnr = rates(decisions, is_target)
     return 0.5 * (tpr + tnr)
 
 

@@ -21,10 +21,9 @@ from joblib import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
 from ..datasets import load_task
-from ..metrics import true_rates
 from ..model_selection import Samples, decision_paths
 from ..model_selection.engine import Clock
-from ..model_selection.scoring import as_scoring
+from ..model_selection.scoring import as_scoring, rates
 from ..references import TrainingRows
 from .protocol import EIGENVALUE_FLOOR, FOLDS, KERNELS, REFERENCES, SCALES, VALUES, Settings, Unit, formulations, source
 
@@ -71,7 +70,7 @@ def _run_variant(folds, seeds, solver, data, variant, pairs, clock):
             K, K_test, diag_test = samples.grams(kernel)
             decisions = decision_paths(K, list(work.values()), K_test, diag_test)
             clock.lap("solving")
-            scores[:, fold, s] = [GMEAN.of_decisions(d, None, y_test) for d in decisions]
+            scores[:, fold, s] = GMEAN.of_decisions(np.concatenate(decisions), None, y_test).reshape(len(pairs), -1)
             clock.lap("scoring")
     best = [_first_best(np.nanmean(part, axis=0)) for part in scores]
     samples = _samples(data.X_train, data.y_train, data.X_test, variant, seeds[1 + FOLDS], clock)
@@ -111,7 +110,7 @@ def _final(grams_and_ranks, formulation, scale, y_test, clock):
     (K, K_test, diag_test), ranks = grams_and_ranks
     (decisions,) = decision_paths(K, [formulation], K_test, diag_test)
     clock.lap("solving")
-    tpr, tnr = true_rates(y_test, np.where(decisions[0] >= 0, 1, -1))
+    tpr, tnr = (float(rate[0]) for rate in rates(decisions, y_test == 1))
     scores = {"gmean": float(np.sqrt(tpr * tnr)), "tpr": tpr, "tnr": tnr, "scale": scale, "parameter": formulation.values[0]}
     return {"scores": scores, **ranks}
 
