@@ -12,6 +12,11 @@ BLOCK_ENTRIES = 1 << 17
 """Kernel values computed at a time: 1 MB, so that they are summed while still in the processor's cache."""
 
 
+def in_single_precision(K) -> np.ndarray:
+    """K rounded to single precision, in which LIBSVM holds kernel values; where it stops early, its answer depends on that."""
+    return K.astype(np.float32).astype(np.float64)
+
+
 def kernel_times(kernel, X, Z, v) -> np.ndarray:
     """k(X, Z) v, in blocks of rows of X, whatever their number."""
     out = np.empty(X.shape[0])

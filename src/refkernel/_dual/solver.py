@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .problem import DualProblem, Solution
+from .rows import in_single_precision
 from .smo import (
     MOST_FREE,
     duality_gap,
@@ -45,7 +46,7 @@ def solve(problem: DualProblem, rows, *, tol=1e-6, stopping="relative", start=No
         With ``stopping="relative"``: the duality gap at the end, as a share of the problem's own scale.
         With ``stopping="libsvm"``: the largest violation at the end, absolute, as LIBSVM measures it.
     stopping : {"relative", "libsvm"}
-        ``"libsvm"`` also starts as LIBSVM does, from the first samples at their upper bound.
+        ``"libsvm"`` also starts as LIBSVM does, from the first samples at their upper bound, and rounds kernel values as it does.
     start : ndarray of shape (n,), optional
         Any feasible weights to start from.
     max_iter : int
@@ -53,6 +54,8 @@ def solve(problem: DualProblem, rows, *, tol=1e-6, stopping="relative", start=No
     """
     limit = max(10_000_000, 100 * rows.n) if max_iter < 0 else max_iter
     K = rows.whole() if rows.n <= WHOLE else None
+    if K is not None and stopping == "libsvm":
+        K = in_single_precision(K)
     size = float(np.abs(rows.diag).max())
     floor = CURVATURE_FLOOR * (1.0 if stopping == "libsvm" else size or 1.0)
     b = _start(problem, rows, K, stopping, tol) if start is None else _feasible(problem, start)

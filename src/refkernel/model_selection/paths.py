@@ -10,6 +10,7 @@ import numpy as np
 
 from .._dual.path import Path, solve_path
 from .._dual.problem import ocsvm_family, svdd_family
+from .._dual.rows import in_single_precision
 from .._validation import check_bound, check_nu
 
 
@@ -59,7 +60,9 @@ def decision_paths(K, formulations: Sequence[Formulation], K_test, diag_test) ->
     """
     K = np.ascontiguousarray(K, dtype=np.float64)
     diag = np.ascontiguousarray(K.diagonal())
-    return [_decisions(K, diag, formulation, K_test, diag_test) for formulation in formulations]
+    libsvm = any(formulation.stopping == "libsvm" for formulation in formulations)
+    matrices = {"relative": K, "libsvm": in_single_precision(K) if libsvm else None}
+    return [_decisions(matrices[f.stopping], diag, f, K_test, diag_test) for f in formulations]
 
 
 def _decisions(K, diag, formulation, K_test, diag_test):
