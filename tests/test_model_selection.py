@@ -118,13 +118,16 @@ def test_grids_that_mix_structures_equal_grid_search_cv(data):
     assert_same_search(estimator, grid, *data)
 
 
-def test_libsvm_stopping_is_kept_by_the_search(data):
+@pytest.mark.parametrize("references", [None, "case1", "case3"])
+def test_libsvm_stopping_is_kept_by_the_search(data, references):
     """The article's start and stopping rule give the same scores through the shared path, where warm starts must not be used.
 
-    On the plain kernel, with few moves: longer runs that stop early depend on rounding.
+    Kernel values rounded to single precision, as LIBSVM holds them, make its answers the same for kernels that differ by rounding.
     """
-    estimator = rk.OneClassSVM(rk.RBF(), stopping="libsvm", tol=1e-3)
-    assert_same_search(estimator, {"kernel__scale": [1.0, 10.0], "nu": VALUES}, *data)
+    kernel = rk.RBF() if references is None else rk.ReferenceKernel(references=references, random_state=0)
+    scale = "kernel__scale" if references is None else "kernel__kernel__scale"
+    estimator = rk.OneClassSVM(kernel, stopping="libsvm", tol=1e-3)
+    assert_same_search(estimator, {scale: [1.0, 100.0], "nu": VALUES}, *data)
 
 
 def test_sparse_samples_are_searched_one_by_one(data):

@@ -381,15 +381,17 @@ def test_libsvm_rule_starts_with_the_first_samples_at_the_bound(whole, monkeypat
 @pytest.mark.parametrize("tol", [1e-3, 1e-6])
 def test_libsvm_rule_gives_the_weights_of_libsvm(seed, nu, tol):
     """With its start, its rule and its choice of pairs the path is that of LIBSVM (through scikit-learn, no shrinking)."""
-    X = np.random.default_rng(seed).normal(size=(50, 3))
+    X = np.random.default_rng(seed).normal(size=(53, 3))
     K = RBF(sigma=1.5)(X)
     theirs = OneClassSVM(kernel="precomputed", nu=nu, tol=tol, shrinking=False).fit(K)
-    expected = np.zeros(50)
+    expected = np.zeros(53)
     expected[theirs.support_] = theirs.dual_coef_[0]
-    ours = solve(one_class_svm(np.diagonal(K), nu, np.ones(50)), Dense(K), stopping="libsvm", tol=tol)
-    # LIBSVM holds kernel values in single precision, so one path may stop a move before the other: weights differ by about tol
-    np.testing.assert_allclose(ours.b, expected, rtol=0, atol=max(tol, 1e-4))
-    assert ours.rho == pytest.approx(-theirs.intercept_[0], abs=max(tol, 1e-4))
+    ours = solve(one_class_svm(np.diagonal(K), nu, np.ones(53)), Dense(K), stopping="libsvm", tol=tol)
+    # the same moves from the same start on the same single-precision values: equal but for the rounding of sums. 53 samples, because
+    # scikit-learn sums up nu n in a way that leaves a weight of 1e-15 where it is whole; after hundreds of moves rounding may part the two
+    np.testing.assert_allclose(ours.b, expected, rtol=0, atol=1e-9 if tol >= 1e-3 else 1e-4)
+    assert tol < 1e-3 or ours.n_iter == theirs.n_iter_
+    assert ours.rho == pytest.approx(-theirs.intercept_[0], abs=1e-6)
 
 
 @every_seed

@@ -14,8 +14,8 @@ AT_BOUND = 1e-12
 COARSE = 1e5
 """The first pair moves stop this many times earlier than needed, for Newton steps to finish if they can."""
 
-MOVES_PER_TURN = 1
-"""Pair moves for each sample before Newton steps get their turn."""
+MOVES_PER_TURN = 0.25
+"""Pair moves for each sample (at least 8) before Newton steps get their turn."""
 
 NEWTON_STEPS = 30
 """Newton steps in a turn."""
@@ -220,7 +220,7 @@ def optimise(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter):
     goal = COARSE * eps
     finished = largest_violation(b, G, lower, upper) <= eps
     while moves < max_iter and not finished:
-        made, _, met = smo(K, diag, b, G, lower, upper, goal, curvature_floor, min(MOVES_PER_TURN * b.size, max_iter - moves))
+        made, _, met = smo(K, diag, b, G, lower, upper, goal, curvature_floor, min(max(int(MOVES_PER_TURN * b.size), 8), max_iter - moves))
         moves += made
         curvature_met = min(curvature_met, met)
         complete = polish(K, b, G, lower, upper)
