@@ -270,3 +270,16 @@ def test_fit_draws_from_targets_only_unless_asked(samples):
     X, y = samples(12, 2, 0), np.repeat([1, -1], 6)
     np.testing.assert_array_equal(rk.ReferenceMap().fit(X, y).references_, X[:6])
     np.testing.assert_array_equal(rk.ReferenceMap(references="case5").fit(X, y).references_, X)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rows_shared_between_threads_give_the_same_map(samples, monkeypatch, sparse):
+    """Threads change how rows are shared out, not what is computed; a callable, which may not be thread-safe, runs in one."""
+    X = samples(1000, 3, 0)
+    X = sp.csr_array(np.where(X > 0, X, 0.0)) if sparse else X
+    fitted = rk.ReferenceMap(references="case3", random_state=0).fit(X)
+    expected = fitted.transform(X)
+    monkeypatch.setattr(feature_map, "MANY_ENTRIES", 0)
+    # products of other shapes are summed in another order: rounding, times the whitening of eigenvalues down to 1e-6
+    np.testing.assert_allclose(fitted.transform(X), expected, rtol=0, atol=1e-9)
+    assert not rk.kernels.Function(np.dot).thread_safe

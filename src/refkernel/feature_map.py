@@ -9,6 +9,8 @@ Symbols (DESIGN: rows are samples): ``R`` (m × d) references, ``K_RR = k(R, R)`
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
@@ -16,12 +18,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._factor import factorise
 from ._params import NestedParams
+from ._threads import share_rows
 from ._validation import OUTLIER, is_number, target_mask
 from .kernels import RBF, as_kernel, squared_norms
 from .references import TrainingRows, as_strategy
 
 BLOCK_ENTRIES = 1 << 17
-"""Kernel values that ``transform`` holds at a time: 1 MB."""
+"""Kernel values that ``transform`` holds at a time (in each thread): 1 MB."""
+
+MANY_ENTRIES = 1 << 21
+"""Kernel values from which on ``transform`` shares the rows between threads: some 10 ms of work."""
 
 
 class _ReferenceFit(NestedParams):
@@ -64,6 +70,7 @@ class _ReferenceFit(NestedParams):
         return self
 
     positive_definite = True
+    thread_safe = True
 
     def fit_copy(self, rows, sample_weight, random_state):
         """A copy fitted on the targets and outliers of one fit; weights weigh the description, not the references."""
@@ -93,12 +100,20 @@ class _ReferenceFit(NestedParams):
         check_is_fitted(self)
         X = _validated(self, self.kernel_, X, reset=False)
         Phi = np.empty((X.shape[0], self.rank_), dtype=X.dtype)
-        step = max(1, BLOCK_ENTRIES // self.references_.shape[0])
-        for i in range(0, X.shape[0], step):
-            K = self.kernel_(X[i : i + step], self.references_)
-            block = np.matmul(K, self._factor.projection, out=Phi[i : i + step], casting="same_kind")
-            block -= self._factor.offset
+        if self.kernel_.thread_safe and X.shape[0] * self.references_.shape[0] >= MANY_ENTRIES:
+            share_rows(partial(self._fill, X, Phi), X.shape[0])
+        else:
+            self._fill(X, Phi, 0, X.shape[0])
         return Phi
+
+    def _fill(self, X, Phi, start, stop):
+        """Phi[start:stop], block by block."""
+        rows = max(1, BLOCK_ENTRIES // self.references_.shape[0])
+        kernel = self.kernel_.against(self.references_, min(rows, stop - start))
+        for i in range(start, stop, rows):
+            block = Phi[i : min(i + rows, stop)]
+            np.matmul(kernel(X[i : min(i + rows, stop)]), self._factor.projection, out=block, casting="same_kind")
+            block -= self._factor.offset
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

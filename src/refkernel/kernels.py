@@ -37,6 +37,7 @@ class Kernel(BaseEstimator):
 
     fit_on = "references"
     accepts_sparse = True
+    thread_safe = True
     positive_definite = False
     """Whether every kernel matrix is known to be positive semidefinite."""
 
@@ -55,6 +56,10 @@ class Kernel(BaseEstimator):
     def features(self, X) -> np.ndarray | None:
         """Phi(X) with k(x, z) = Phi(x) · Phi(z), where there is a small dense one; else None."""
         return None
+
+    def against(self, Z, rows) -> Callable[[Any], np.ndarray]:
+        """The function X -> k(X, Z) for blocks of up to ``rows`` rows; its result holds until the next call."""
+        return lambda X: self(X, Z)
 
     def diag(self, X) -> np.ndarray:
         """k(x, x) for every row of X."""
@@ -108,8 +113,24 @@ class RBF(Kernel):
     def __call__(self, X, Z=None):
         if sp.issparse(X) or sp.issparse(Z):
             return pairwise.rbf_kernel(X, Z, gamma=0.5 / self._width() ** 2)
-        K = negative_squared_distances(X, Z, unit=np.sqrt(2.0) * self._width())
+        X = np.asarray(X, dtype=np.float64)
+        K = DistancesTo(X if Z is None else Z, np.sqrt(2.0) * self._width(), X.shape[0])(X)
+        if Z is None:
+            np.fill_diagonal(K, 0.0)
         return np.exp(K, out=K)
+
+    def against(self, Z, rows):
+        if sp.issparse(Z):
+            return super().against(Z, rows)
+        distances = DistancesTo(Z, np.sqrt(2.0) * self._width(), rows)
+
+        def values(X):
+            if sp.issparse(X):
+                return self(X, Z)
+            K = distances(X)
+            return np.exp(K, out=K)
+
+        return values
 
     def of_squared_distances(self, negative) -> np.ndarray:
         """The kernel from ``negative_squared_distances``."""
@@ -218,6 +239,7 @@ class Function(Kernel):
     """A callable ``function(X, Z)`` that returns the n × m kernel matrix, as scikit-learn's SVMs take it."""
 
     accepts_sparse = False
+    thread_safe = False
 
     def __init__(self, function):
         self.function = function
@@ -254,35 +276,47 @@ def as_kernel(kernel) -> Any:
     raise ValueError(f"kernel={kernel!r} is neither a name, a kernel object nor a callable.")
 
 
-def negative_squared_distances(X, Z=None, unit=1.0) -> np.ndarray:
-    """-||x - z||² / unit² for all pairs (n × m), as one matrix product of the extended rows [2x, -||x||², -1] and [z, 1, ||z||²].
-
-    Rows are first moved by a row of Z: distances stay, and far-away data lose no digits.
-    """
+def negative_squared_distances(X, Z=None) -> np.ndarray:
+    """-||x - z||² for all pairs (n × m)."""
     X = np.asarray(X, dtype=np.float64)
-    origin = X[0] if Z is None else np.asarray(Z, dtype=np.float64)[0]
-    with np.errstate(over="ignore", under="ignore"):
-        A = _extended(X, origin, unit)
-        B = A.copy() if Z is None else _extended(np.asarray(Z, dtype=np.float64), origin, unit)
-        B[:, -1], B[:, -2] = B[:, -2], 1.0
-        A[:, :-2] *= 2.0
-        A[:, -2:] *= -1.0
-        D = A @ B.T
-    if max(B[:, -1].max(), -A[:, -2].min()) > FAR:
-        np.minimum(D, 0.0, out=D)
+    D = DistancesTo(X if Z is None else Z, 1.0, X.shape[0])(X)
     if Z is None:
         np.fill_diagonal(D, 0.0)
     return D
 
 
-def _extended(X, origin, unit):
-    """Rows [x, ||x||², 1] of the moved and scaled samples."""
-    E = np.empty((X.shape[0], X.shape[1] + 2))
-    np.subtract(X, origin, out=E[:, :-2])
-    E[:, :-2] /= unit
-    E[:, -2] = np.einsum("ij,ij->i", E[:, :-2], E[:, :-2])
-    E[:, -1] = 1.0
-    return E
+class DistancesTo:
+    """X -> -||x - z||² / unit² for all z, as one matrix product of the extended rows [x, ||x||², 1] and [2z, -1, -||z||²].
+
+    Rows are first moved by a row of Z: distances stay, and far-away data lose no digits. Blocks of up to ``rows`` rows are
+    computed in buffers that the next call uses again.
+    """
+
+    def __init__(self, Z, unit, rows):
+        Z = np.asarray(Z, dtype=np.float64)
+        (m, d), self.origin = Z.shape, Z[0]
+        self._per_unit = 1.0 / max(unit, np.finfo(float).tiny)
+        self._left, self._out = np.empty((rows, d + 2)), np.empty((rows, m))
+        self._norms = np.empty(rows)
+        with np.errstate(over="ignore", under="ignore"):
+            moved = (Z - self.origin) * self._per_unit
+            norms = squared_norms(moved)
+            self._right = np.ascontiguousarray(np.vstack([2.0 * moved.T, np.full(m, -1.0), -norms]))
+        self._far = norms.max() > FAR
+
+    def __call__(self, X):
+        n = X.shape[0]
+        left, out, norms = self._left[:n], self._out[:n], self._norms[:n]
+        moved = left[:, :-2]
+        with np.errstate(over="ignore", under="ignore"):
+            np.subtract(X, self.origin, out=moved)
+            np.multiply(moved, self._per_unit, out=moved)
+            np.einsum("ij,ij->i", moved, moved, out=norms)
+            left[:, -2], left[:, -1] = norms, 1.0
+            np.matmul(left, self._right, out=out)
+        if self._far or norms.max() > FAR:
+            np.minimum(out, 0.0, out=out)
+        return out
 
 
 def root_mean_squared_distance(X, sample_weight=None) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import sys
 import time
@@ -16,8 +15,8 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold, check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state, column_or_1d, indexable
-from threadpoolctl import ThreadpoolController
 
+from .._threads import one_blas_thread
 from .._validation import OUTLIER
 from .candidates import clone_values, plan
 from .engine import evaluate
@@ -155,14 +154,9 @@ class _ByKind(StratifiedKFold):
         return super().split(X, np.asarray(y) == OUTLIER, groups)
 
 
-@functools.cache
-def _threads():
-    return ThreadpoolController()
-
-
 def _evaluate_quietly(*arguments):
     """One task, with one BLAS thread: matrices are small, and other tasks use the other cores."""
-    with _threads().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         return evaluate(*arguments)
 
 

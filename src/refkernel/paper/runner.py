@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from threadpoolctl import ThreadpoolController
 
+from .._threads import one_blas_thread
 from ..datasets import load_task
 from ..model_selection import Samples, decision_paths
 from ..model_selection.engine import Clock
@@ -39,7 +39,7 @@ class ResultsError(RuntimeError):
 
 def run_unit(unit: Unit, settings: Settings, data_dir=None) -> tuple[list[dict[str, Any]], dict[str, float]]:
     """The rows of one unit, and where the time went."""
-    with _threads().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         start, clock = time.perf_counter(), Clock()
         data = load_task(unit.task, unit.split, splits=settings.splits, data_dir=data_dir)
         folds, seeds = unit.folds(len(data.y_train)), unit.seeds
@@ -113,11 +113,6 @@ def _final(grams_and_ranks, formulation, scale, y_test, clock):
     tpr, tnr = (float(rate[0]) for rate in rates(decisions, y_test == 1))
     scores = {"gmean": float(np.sqrt(tpr * tnr)), "tpr": tpr, "tnr": tnr, "scale": scale, "parameter": formulation.values[0]}
     return {"scores": scores, **ranks}
-
-
-@functools.cache
-def _threads():
-    return ThreadpoolController()
 
 
 def run(
