@@ -44,6 +44,7 @@ def reproduce(
     jobs: Annotated[int, typer.Option(help="Processes; -1 for one a core. The results do not depend on it.")] = -1,
     seed: Annotated[int, typer.Option(help="Decides folds and references.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the results; a run that was cut off is continued there.")] = Path("results"),
+    report: Annotated[bool, typer.Option(help="Build report.html at the end.")] = True,
 ) -> None:
     """Run the article's experiments; write rows.csv, tables and the report."""
     settings = Settings(
@@ -59,7 +60,7 @@ def reproduce(
     )
     with _clear_errors():
         facts = _run_with_bar(settings, out, jobs, data_dir)
-        _summary(out, facts)
+        _summary(out, facts, report)
 
 
 @app.command()
@@ -123,7 +124,7 @@ def _run_with_bar(settings, out, jobs, data_dir) -> dict[str, Any]:
         return run(settings, out, jobs=jobs, data_dir=data_dir, progress=lambda done, total: bar.update(shown, completed=done, total=total))
 
 
-def _summary(out, facts):
+def _summary(out, facts, with_report):
     """Averages beside the article's, how many cells agree, how long it took, and where the files are."""
     from .paper.tables import averages, compare, counts, read_rows, summarise, variant_name, write_tables
 
@@ -143,6 +144,8 @@ def _summary(out, facts):
     console.print(f"{facts['fits']:,} fits in {seconds:.1f} s: {facts['fits'] / seconds:,.0f} fits per second.", highlight=False)
     write_tables(out)
     console.print(f"Rows: {out / 'rows.csv'}   Tables: {out / 'tables'}", soft_wrap=True)
+    if not with_report:
+        return
     try:
         from .report import build_report
     except ImportError as error:
