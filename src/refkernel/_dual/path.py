@@ -25,20 +25,21 @@ class Path:
 
 
 def solve_path(K, diag, p, totals, uppers, *, tol=1e-6, stopping="relative", max_iter=-1) -> Path:
-    """The problems min ½ b'Kb + p'b, Σ b = totals[k], 0 <= b <= uppers[k], each from the solution before it.
+    """The problems min ½ b'Kb + p'b, Σ b = totals[k], 0 <= b <= uppers[k] (arrays), each from the solution before it.
 
     The answers do not depend on their neighbours beyond ``tol``; with ``stopping="libsvm"`` each starts as LIBSVM does.
     """
     n = diag.size
+    totals, uppers = np.asarray(totals, dtype=np.float64), np.asarray(uppers, dtype=np.float64)
     limit = max(10_000_000, 100 * n) if max_iter < 0 else max_iter
     size = float(np.abs(diag).max())
     libsvm = stopping == "libsvm"
     floor = CURVATURE_FLOOR * (1.0 if libsvm else size or 1.0)
     B = np.empty((len(totals), n))
     facts = np.empty((len(totals), 4))
-    _solve_path(K, diag, p, np.asarray(totals, float), np.asarray(uppers, float), tol, libsvm, floor, limit, B, facts)
-    slack = BOUNDARY_SLACK * size * np.asarray(totals, float)
-    return Path(B, facts[:, 0], facts[:, 1], facts[:, 2], slack, facts[:, 3] > 0)
+    _solve_path(K, diag, p, totals, uppers, tol, libsvm, floor, limit, B, facts)
+    rho, quadratic, gap, converged = facts.T
+    return Path(B, rho, quadratic, gap, BOUNDARY_SLACK * size * totals, converged > 0)
 
 
 @njit(cache=True, nogil=True)

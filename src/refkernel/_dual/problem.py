@@ -79,11 +79,11 @@ def svdd(diag, C, sample_weight) -> DualProblem:
     return DualProblem(-0.5 * diag, np.zeros_like(sample_weight), C * sample_weight, 1.0)
 
 
-def ocsvm_family(diag, bounds):
-    """(p, totals, uppers) of the one-class SVMs with nu n = bounds, for ``solve_path``."""
-    return np.zeros_like(diag), bounds, np.ones_like(bounds)
+def ocsvm_family(bounds):
+    """(totals, uppers) of the one-class SVMs with nu n = bounds, for ``solve_path``; their linear term is 0."""
+    return bounds, np.ones_like(bounds)
 
 
-def svdd_family(diag, bounds):
-    """(p, totals, uppers) of the SVDDs with 1 / C = nu n = bounds, for ``solve_path``."""
-    return -0.5 * diag, np.ones_like(bounds), 1.0 / bounds
+def svdd_family(bounds):
+    """(totals, uppers) of the SVDDs with 1 / C = nu n = bounds, for ``solve_path``; their linear term is -½ diag(K)."""
+    return np.ones_like(bounds), 1.0 / bounds

@@ -66,33 +66,48 @@ def decision_paths(K, formulations: Sequence[Formulation], K_test, diag_test) ->
 
 
 def _decisions(K, diag, formulation, K_test, diag_test):
-    family, decision = CLASSIFIERS[formulation.classifier]
-    bounds, order = _relative_bounds(formulation, diag.size)
-    p, totals, uppers = family(diag, bounds[order])
+    order, totals, uppers = _family(formulation, diag.size)
+    _, linear_term, decision = CLASSIFIERS[formulation.classifier]
     options = {"tol": formulation.tol, "stopping": formulation.stopping, "max_iter": formulation.max_iter}
-    path = solve_path(K, diag, p, totals, uppers, **options)
-    decisions = np.empty((bounds.size, diag_test.size))
-    decisions[order] = decision(path, path.B @ K_test.T, diag_test)
-    return decisions
+    path = solve_path(K, diag, linear_term(diag), totals, uppers, **options)
+    decisions = decision(path, path.B @ K_test.T, diag_test)
+    return decisions if order is None else decisions[order]
 
 
 @functools.lru_cache(maxsize=1024)
-def _relative_bounds(formulation, n):
-    """nu n for every value (the number of samples whose weights, all at the bound, make up the whole), and their order."""
+def _family(formulation, n):
+    """(totals, uppers) of the problems in the order in which each starts from the one before, and where each value went.
+
+    Their order is that of nu n (the number of samples whose weights, all at the bound, make up the whole); None: as given.
+    """
     if formulation.parameter == "nu":
         bounds = np.array([check_nu(value) for value in formulation.values]) * n
     else:
         bounds = 1.0 / np.array([check_bound(value, n) for value in formulation.values])
-    return bounds, np.argsort(bounds, kind="stable")
+    order = np.argsort(bounds, kind="stable")
+    where = None if (order[1:] > order[:-1]).all() else np.argsort(order)
+    return where, *CLASSIFIERS[formulation.classifier][0](bounds[order])
 
 
 def _svdd_decision(path: Path, sums, diag_test):
     radius2 = np.maximum(path.quadratic - 2.0 * path.rho, 0.0) + path.slack
-    return 2.0 * sums - diag_test + (radius2 - path.quadratic)[:, None]
+    decisions = 2.0 * sums
+    decisions -= diag_test
+    decisions += (radius2 - path.quadratic)[:, None]
+    return decisions
 
 
 def _ocsvm_decision(path: Path, sums, diag_test):
     return sums - (path.rho - path.slack)[:, None]
 
 
-CLASSIFIERS = {"svdd": (svdd_family, _svdd_decision), "ocsvm": (ocsvm_family, _ocsvm_decision)}
+def _half_diagonal(diag):
+    return -0.5 * diag
+
+
+def _nothing(diag):
+    return np.zeros_like(diag)
+
+
+CLASSIFIERS = {"svdd": (svdd_family, _half_diagonal, _svdd_decision), "ocsvm": (ocsvm_family, _nothing, _ocsvm_decision)}
+"""For each: bounds -> (totals, uppers); diag -> the linear term; the decision values of a path."""
