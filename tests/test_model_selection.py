@@ -268,6 +268,13 @@ def test_bad_settings_are_refused_clearly(data, change, message):
         rk.OneClassGridSearch(rk.SVDD(), **settings).fit(*data)
 
 
+def test_a_parameter_that_the_classifier_lacks_is_refused(data):
+    """A one-class SVM has no C: as GridSearchCV does, the search says so before it scores anything, not only when it refits."""
+    for estimator, name in ((rk.OneClassSVM(), "C"), (make_pipeline(rk.OneClassSVM()), "oneclasssvm__C")):
+        with pytest.raises(ValueError, match="Invalid parameter 'C'"):
+            rk.OneClassGridSearch(estimator, {name: [0.1, 0.2]}, refit=False).fit(*data)
+
+
 def test_tpr_at_tnr_agrees_with_a_naive_threshold_search():
     """The largest TPR over all thresholds that reject at least the asked share of outliers."""
     rng = np.random.default_rng(0)

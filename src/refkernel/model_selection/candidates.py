@@ -135,7 +135,8 @@ def _axis_names(estimator) -> dict[str, str]:
     else:
         kernel = f"{names[-2]}__kernel__"
     owned = as_kernel(shared.classifier.kernel if shared.reference is None else shared.reference.kernel).get_params(deep=False)
-    return {f"{final}nu": "nu", f"{final}C": "C", **{f"{kernel}{axis}": axis for axis in KERNEL_AXES if axis in owned}}
+    parameters = [name for name in ("nu", "C") if name in shared.classifier.get_params(deep=False)]
+    return {**{f"{final}{name}": name for name in parameters}, **{f"{kernel}{axis}": axis for axis in KERNEL_AXES if axis in owned}}
 
 
 def _is_linear(kernel) -> bool:
