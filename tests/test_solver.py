@@ -451,8 +451,8 @@ def test_jitted_whole_solver_and_path_equal_their_python_source(libsvm, seed, st
     run_both(jitted.violation_for, 1e-6, b, G, p, diag, lower)
     run_both(jitted.solve_whole, K, diag, p, b, G, lower, upper, 1e-6, libsvm, 1e-12, 1000)
     run_both(path.gradient, K, p, b, np.empty(18))
-    totals, uppers = np.array([1.0, 1.0, 1.0]), np.array([0.1, 0.3, 0.9])
-    run_both(path._solve_path, K, diag, p, totals, uppers, 1e-6, libsvm, 1e-12, 1000, np.zeros((3, 18)), np.zeros((3, 4)))
+    table = path.Family.of(-0.5, np.ones(3), np.array([0.1, 0.3, 0.9]), stopping="libsvm" if libsvm else "relative", max_iter=1000).table
+    run_both(path._solve_path, K, K.astype(np.float32).astype(np.float64), diag, table, 1e-12, 1.0, np.zeros((3, 18)), np.zeros((4, 3)))
     for total in (0.2, 1.0, 3.0):
         weights, order = np.random.default_rng(seed).uniform(0, 0.3, 18), np.random.default_rng(seed + 1).permutation(18)
         moved = run_both(path.change_total, weights, order, 0.2, total)[0]
@@ -468,7 +468,8 @@ def test_path_gives_the_solutions_of_its_problems(formulation, seed):
     K = RBF(sigma=1.0)(np.random.default_rng(seed).normal(size=(40, 3)))
     diag, ones, nus = np.diagonal(K).copy(), np.ones(40), np.array([0.05, 0.5, 0.2, 1.0, 0.1])
     problems = [one_class_svm(diag, nu, ones) if formulation == "one-class SVM" else svdd(diag, 1 / (nu * 40), ones) for nu in nus]
-    family = path.solve_path(K, diag, problems[0].p, [q.total for q in problems], [q.upper[0] for q in problems])
+    share = 0.0 if formulation == "one-class SVM" else -0.5
+    family = path.solve_path(K, path.Family.of(share, [q.total for q in problems], [q.upper[0] for q in problems]))
     assert family.converged.all()
     assert (family.gap <= TOL).all()
     for q, b, rho, quadratic in zip(problems, family.B, family.rho, family.quadratic, strict=True):
@@ -532,9 +533,17 @@ def test_jitted_start_equals_its_python_source(seed):
         assert ((b > lower) & (b < upper)).sum() <= 1 or total in (lower.sum(), upper.sum())
 
 
+@pytest.mark.parametrize("n", [1, 3, 4, 9])
+def test_jitted_largest_and_where(n):
+    """The largest of an array in which ties and -inf occur, and the last place that holds it."""
+    values = np.array([-np.inf, 2.0, 1.0, 2.0, -3.0, 2.0, 0.0, -np.inf, -1.0])[:n]
+    assert run_both(jitted.largest, values)[0] == values.max()
+    assert run_both(jitted.last_index, values, values.max())[0] == np.flatnonzero(values == values.max())[-1]
+
+
 def test_every_jitted_function_is_run_as_python():
     """A jitted function that is added must be added to the tests above too."""
-    tested = {"smo", "optimise", "polish", "free_weights", "newton_step", "take_step"}
+    tested = {"smo", "largest", "last_index", "optimise", "polish", "free_weights", "newton_step", "take_step"}
     tested |= {"multiplier", "duality_gap", "spread_and_mass", "largest_violation", "gap_at", "fill"}
     tested |= {"violation_for", "snap", "solve_whole", "gradient", "change_total", "_solve_path"}
     assert {name for module in (jitted, path) for name, value in vars(module).items() if hasattr(value, "py_func")} == tested

@@ -51,3 +51,8 @@ def check_bound(C: Any, n: float) -> float:
     if C * n < 1.0 - 1e-12:
         raise ValueError(f"C={C:g} leaves the dual infeasible: {n:g} targets need C >= {1.0 / n:.3g}. Raise C, or pass nu instead.")
     return float(C)
+
+
+def check_choice(name, value, choices) -> None:
+    if value not in choices:
+        raise ValueError(f"{name}={value!r} must be one of {list(choices)}.")

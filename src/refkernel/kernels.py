@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.metrics import pairwise
 
-from ._validation import check_positive
+from ._validation import check_choice, check_positive
 
 SYMMETRY_TOLERANCE = 1e-8
 """Rounding makes a kernel matrix unsymmetric or indefinite by far less than this share of its size."""
@@ -99,7 +99,7 @@ class RBF(Kernel):
         self.fit_on = fit_on
 
     def fit(self, X, y=None, sample_weight=None):
-        _check_choice("fit_on", self.fit_on, ("references", "training"))
+        check_choice("fit_on", self.fit_on, ("references", "training"))
         if self.sigma is not None:
             check_positive("sigma", self.sigma)
             return self
@@ -157,7 +157,7 @@ class Laplacian(Kernel):
         self.fit_on = fit_on
 
     def fit(self, X, y=None, sample_weight=None):
-        _check_choice("fit_on", self.fit_on, ("references", "training"))
+        check_choice("fit_on", self.fit_on, ("references", "training"))
         if self.gamma is not None:
             check_positive("gamma", self.gamma)
             return self
@@ -363,11 +363,6 @@ def _positive_or_one(width):
     if not np.isfinite(width):
         raise ValueError("The distances between the samples overflow. Scale the data first, for example with TargetScaler.")
     return float(width) if width > 0 else 1.0
-
-
-def _check_choice(name, value, choices):
-    if value not in choices:
-        raise ValueError(f"{name}={value!r} must be one of {list(choices)}.")
 
 
 def symmetric(K, name) -> np.ndarray:

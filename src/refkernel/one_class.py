@@ -17,7 +17,7 @@ from ._dual.problem import one_class_svm, svdd
 from ._dual.rows import BLOCK_ENTRIES, Cached, Dense, Features
 from ._dual.solver import STOPPING_RULES, WHOLE, solve
 from ._params import NestedParams
-from ._validation import check_bound, check_nu, check_positive, target_mask
+from ._validation import check_bound, check_choice, check_nu, check_positive, target_mask
 from .kernels import SYMMETRY_TOLERANCE, as_kernel, squared_norms, symmetric
 from .references import TrainingRows
 
@@ -357,8 +357,7 @@ def _check_values(diag, X):
 
 
 def _check_solver_params(estimator):
-    if estimator.stopping not in STOPPING_RULES:
-        raise ValueError(f"stopping={estimator.stopping!r} must be one of {list(STOPPING_RULES)}.")
+    check_choice("stopping", estimator.stopping, STOPPING_RULES)
     check_positive("tol", estimator.tol)
     check_positive("cache_size", estimator.cache_size)
     if not isinstance(estimator.max_iter, Integral) or estimator.max_iter < -1:

@@ -1,4 +1,4 @@
-"""A family of problems on one kernel matrix, solved one from the other: the whole axis of nu or C."""
+"""Families of problems on one kernel matrix: the whole axis of nu or C, each solved from the one before."""
 
 from __future__ import annotations
 
@@ -8,8 +8,43 @@ import numpy as np
 from numba import njit
 
 from .problem import BOUNDARY_SLACK
+from .rows import in_single_precision
 from .smo import duality_gap, fill, largest_violation, multiplier, solve_whole, spread_and_mass, violation_for
 from .solver import CURVATURE_FLOOR
+
+MOST_MOVES = 10_000_000
+"""Pair moves for one problem, unless the user says otherwise."""
+
+
+
+@dataclass(frozen=True)
+class Family:
+    """Problems min ½ b'Kb + share · diag(K)'b, Σ b = total, 0 <= b <= upper, for any K of one size; one row of ``table`` each.
+
+    The columns: share, total, upper, tol, the most moves, and 1 where the problem starts as LIBSVM does and ends by its
+    absolute rule (on K in single precision), 1 where it starts from the solution before it.
+    """
+
+    table: np.ndarray
+
+    @classmethod
+    def of(cls, share, totals, uppers, *, tol=1e-6, stopping="relative", max_iter=-1) -> Family:
+        """A path over ``totals`` and ``uppers``, each problem from the one before."""
+        libsvm = stopping == "libsvm"
+        table = np.empty((len(totals), 7))
+        table[:, 0], table[:, 1], table[:, 2], table[:, 3] = share, totals, uppers, tol
+        table[:, 4] = MOST_MOVES if max_iter < 0 else max_iter
+        table[:, 5], table[:, 6] = libsvm, not libsvm
+        table[:1, 6] = 0.0
+        return cls(table)
+
+    def __add__(self, other) -> Family:
+        return Family(np.concatenate([self.table, other.table]))
+
+    @property
+    def libsvm(self) -> bool:
+        """Whether some problem needs K in single precision."""
+        return bool(self.table[:, 5].any())
 
 
 @dataclass(frozen=True)
@@ -24,56 +59,55 @@ class Path:
     converged: np.ndarray
 
 
-def solve_path(K, diag, p, totals, uppers, *, tol=1e-6, stopping="relative", max_iter=-1) -> Path:
-    """The problems min ½ b'Kb + p'b, Σ b = totals[k], 0 <= b <= uppers[k] (arrays), each from the solution before it.
-
-    The answers do not depend on their neighbours beyond ``tol``; with ``stopping="libsvm"`` each starts as LIBSVM does.
-    """
-    n = diag.size
-    totals, uppers = np.asarray(totals, dtype=np.float64), np.asarray(uppers, dtype=np.float64)
-    limit = max(10_000_000, 100 * n) if max_iter < 0 else max_iter
-    size = float(np.abs(diag).max())
-    libsvm = stopping == "libsvm"
-    floor = CURVATURE_FLOOR * (1.0 if libsvm else size or 1.0)
-    B = np.empty((len(totals), n))
-    facts = np.empty((len(totals), 4))
-    _solve_path(K, diag, p, totals, uppers, tol, libsvm, floor, limit, B, facts)
-    rho, quadratic, gap, converged = facts.T
-    return Path(B, rho, quadratic, gap, BOUNDARY_SLACK * size * totals, converged > 0)
+def solve_path(K, family: Family) -> Path:
+    """Solve a family of problems on the kernel matrix K. The answers do not depend on their neighbours beyond ``tol``."""
+    diag = K.diagonal().copy()
+    size = float(max(diag.max(), -diag.min()))
+    B = np.empty((len(family.table), diag.size))
+    facts = np.empty((4, len(family.table)))
+    _solve_path(K, in_single_precision(K) if family.libsvm else K, diag, family.table, CURVATURE_FLOOR, size, B, facts)
+    rho, quadratic, gap, converged = facts
+    return Path(B, rho, quadratic, gap, (BOUNDARY_SLACK * size) * family.table[:, 1], converged > 0)
 
 
 @njit(cache=True, nogil=True)
-def _solve_path(K, diag, p, totals, uppers, tol, libsvm, floor, max_iter, B, facts):
-    """Fills B with weights and the rows of facts with (rho, b'Kb, relative gap, converged)."""
+def _solve_path(K, K_single, diag, table, floor, size, B, facts):
+    """Fills B with weights and the columns of facts with (rho, b'Kb, relative gap, converged)."""
     n = diag.size
     lower = np.zeros(n)
     upper = np.empty(n)
+    p = np.empty(n)
     b = np.zeros(n)
     G = np.empty(n)
     alike = True  # equal weights are the optimum so far, as for a one-class SVM centred on its samples
-    for k in range(totals.size):
+    for k in range(len(table)):
+        total, bound, tol, max_iter, libsvm, follows = table[k, 1], table[k, 2], table[k, 3], int(table[k, 4]), table[k, 5] > 0, table[k, 6] > 0
+        alike = alike or not follows
+        Q = K_single if libsvm else K
         for t in range(n):
-            upper[t] = uppers[k]
+            upper[t] = bound
+            p[t] = table[k, 0] * diag[t]
         if libsvm:
-            b = fill(np.arange(n), lower, upper, totals[k])
+            b = fill(np.arange(n), lower, upper, total)
         elif alike:
             for t in range(n):
-                b[t] = min(totals[k] / n, uppers[k])
-            gradient(K, p, b, G)
+                b[t] = min(total / n, bound)
+            gradient(Q, p, b, G)
             alike = largest_violation(b, G, lower, upper) <= violation_for(tol, b, G, p, diag, lower)
             if not alike:
-                b = fill(np.argsort(G), lower, upper, totals[k])
+                b = fill(np.argsort(G), lower, upper, total)
         else:
             for t in range(n):
-                b[t] *= uppers[k] / uppers[k - 1]
-            change_total(b, np.argsort(G), uppers[k], totals[k])
-        gradient(K, p, b, G)
-        _, converged, _ = solve_whole(K, diag, p, b, G, lower, upper, tol, libsvm, floor, max_iter)
+                b[t] *= bound / table[k - 1, 2]
+            change_total(b, np.argsort(G), bound, total)
+        gradient(Q, p, b, G)
+        curvature_floor = floor * (1.0 if libsvm or size == 0.0 else size)
+        _, converged, _ = solve_whole(Q, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, max_iter)
         quadratic, scale, _ = spread_and_mass(b, G, p, diag, lower)
         rho = multiplier(b, G, lower, upper)
         gap = duality_gap(rho, b, G, lower, upper)
-        facts[k, 0], facts[k, 1], facts[k, 2] = rho, quadratic, gap / scale if scale > 0.0 else 0.0
-        facts[k, 3] = 1.0 if converged else 0.0
+        facts[0, k], facts[1, k], facts[2, k] = rho, quadratic, gap / scale if scale > 0.0 else 0.0
+        facts[3, k] = 1.0 if converged else 0.0
         for t in range(n):
             B[k, t] = b[t]
 

@@ -80,10 +80,10 @@ def svdd(diag, C, sample_weight) -> DualProblem:
 
 
 def ocsvm_family(bounds):
-    """(totals, uppers) of the one-class SVMs with nu n = bounds, for ``solve_path``; their linear term is 0."""
-    return bounds, np.ones_like(bounds)
+    """The one-class SVMs with nu n = bounds: (the diagonal's share in the linear term, totals, uppers)."""
+    return 0.0, bounds, np.ones_like(bounds)
 
 
 def svdd_family(bounds):
-    """(totals, uppers) of the SVDDs with 1 / C = nu n = bounds, for ``solve_path``; their linear term is -½ diag(K)."""
-    return np.ones_like(bounds), 1.0 / bounds
+    """The SVDDs with 1 / C = nu n = bounds: (the diagonal's share in the linear term, totals, uppers)."""
+    return -0.5, np.ones_like(bounds), 1.0 / bounds

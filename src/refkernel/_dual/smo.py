@@ -34,7 +34,7 @@ SCALE_FLOOR = 1e-6
 weighted samples coincide still has a tolerance that double precision can meet."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")  # unchecked division lets the loop over gains use vector registers
 def smo(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter):
     """Move pairs of weights until no pair violates optimality by eps. Mutates b and G.
 
@@ -43,33 +43,31 @@ def smo(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter):
     Returns the moves made, the last violation, and the smallest curvature met.
     """
     n = b.size
+    gain = np.empty(n)
+    grow, shrink = np.empty(n), np.empty(n)  # how much the weight wants to, -inf where it may not
+    for t in range(n):
+        grow[t] = -G[t] if b[t] < upper[t] else -np.inf
+        shrink[t] = G[t] if b[t] > lower[t] else -np.inf
     curvature_met = np.inf
     moves = 0
-    i = -1
-    g_i = np.inf
-    for t in range(n):
-        if b[t] < upper[t] and G[t] <= g_i:
-            g_i = G[t]
-            i = t
     while True:
-        j = -1
-        g_max = -np.inf
-        best = 0.0
-        for t in range(n):
-            if b[t] > lower[t]:
-                g_max = max(g_max, G[t])
-                d = G[t] - g_i
-                if d > 0.0:
-                    gain = d * d / max(diag[i] + diag[t] - 2.0 * K[i, t], curvature_floor)
-                    if gain >= best:
-                        best = gain
-                        j = t
+        g_i = -largest(grow)
+        g_max = largest(shrink)
         violation = g_max - g_i
-        if j < 0 or violation < eps or moves >= max_iter:
+        if not violation > 0.0 or violation < eps or moves >= max_iter:
             return moves, max(violation, 0.0), curvature_met
         moves += 1
 
-        curvature = diag[i] + diag[j] - 2.0 * K[i, j]
+        i = last_index(grow, -g_i)
+        K_i, diag_i = K[i], diag[i]
+        for t in range(n):
+            d = max(shrink[t] - g_i, 0.0)
+            gain[t] = d * d / max(diag_i + diag[t] - 2.0 * K_i[t], curvature_floor)
+        best = largest(gain)
+        j = last_index(gain, best) if best > 0.0 else last_index(shrink, g_max)  # squares of tiny kernels underflow
+        K_j = K[j]
+
+        curvature = diag_i + diag[j] - 2.0 * K_i[j]
         curvature_met = min(curvature_met, curvature)
         step = (G[j] - g_i) / max(curvature, curvature_floor)
         room_i = upper[i] - b[i]
@@ -78,15 +76,36 @@ def smo(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter):
             step = min(room_i, room_j)
         b[i] = upper[i] if step == room_i else b[i] + step
         b[j] = lower[j] if step == room_j else b[j] - step
-
-        old_i = i
-        i = -1
-        g_i = np.inf
         for t in range(n):
-            G[t] += step * (K[old_i, t] - K[j, t])
-            if b[t] < upper[t] and G[t] <= g_i:
-                g_i = G[t]
-                i = t
+            G[t] += step * (K_i[t] - K_j[t])
+        for t in range(n):
+            grow[t] = -G[t] if b[t] < upper[t] else -np.inf
+        for t in range(n):
+            shrink[t] = G[t] if b[t] > lower[t] else -np.inf
+
+
+@njit(cache=True, nogil=True)
+def largest(values):
+    """The largest value: four at a time, each comparison waiting for none of the other three."""
+    a, b, c, d = -np.inf, -np.inf, -np.inf, -np.inf
+    fours = values.size // 4 * 4
+    for t in range(0, fours, 4):
+        a = values[t] if values[t] > a else a
+        b = values[t + 1] if values[t + 1] > b else b
+        c = values[t + 2] if values[t + 2] > c else c
+        d = values[t + 3] if values[t + 3] > d else d
+    for t in range(fours, values.size):
+        a = max(a, values[t])
+    return max(max(a, b), max(c, d))
+
+
+@njit(cache=True, nogil=True)
+def last_index(values, value):
+    """The last place that holds a value; the first place where none does."""
+    t = values.size - 1
+    while t > 0 and values[t] != value:
+        t -= 1
+    return t
 
 
 @njit(cache=True, nogil=True)

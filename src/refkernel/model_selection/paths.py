@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import functools
+import operator
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from .._dual.path import Path, solve_path
+from .._dual.path import Family, solve_path
 from .._dual.problem import ocsvm_family, svdd_family
-from .._dual.rows import in_single_precision
-from .._validation import check_bound, check_nu
+from .._dual.solver import STOPPING_RULES
+from .._validation import check_bound, check_choice, check_nu
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,9 @@ class Formulation:
 
     def __post_init__(self):
         object.__setattr__(self, "values", tuple(self.values))
+        check_choice("classifier", self.classifier, CLASSIFIERS)
+        check_choice("parameter", self.parameter, ("nu",) if self.classifier == "ocsvm" else ("nu", "C"))
+        check_choice("stopping", self.stopping, STOPPING_RULES)
 
 
 def decision_paths(K, formulations: Sequence[Formulation], K_test, diag_test) -> list[np.ndarray]:
@@ -58,56 +64,57 @@ def decision_paths(K, formulations: Sequence[Formulation], K_test, diag_test) ->
     >>> svdd.shape, ocsvm.shape
     ((3, 5), (2, 5))
     """
-    K = np.ascontiguousarray(K, dtype=np.float64)
-    diag = np.ascontiguousarray(K.diagonal())
-    libsvm = any(formulation.stopping == "libsvm" for formulation in formulations)
-    matrices = {"relative": K, "libsvm": in_single_precision(K) if libsvm else None}
-    return [_decisions(matrices[f.stopping], diag, f, K_test, diag_test) for f in formulations]
+    plan = _plan(tuple(formulations), K.shape[0])
+    path = solve_path(np.ascontiguousarray(K, dtype=np.float64), plan.family)
+    if not path.converged.all():
+        warnings.warn(
+            f"{np.count_nonzero(~path.converged)} of {path.converged.size} fits reached max_iter. Raise max_iter or tol, or scale the data.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    decisions = path.B @ K_test.T
+    decisions *= plan.slope
+    decisions -= plan.share_of_diagonal * diag_test
+    radius2 = np.maximum(path.quadratic - 2.0 * path.rho, 0.0)
+    decisions += (np.where(plan.is_svdd, radius2 - path.quadratic, -path.rho) + path.slack)[:, None]
+    return np.split(decisions[plan.order], plan.cuts)
 
 
-def _decisions(K, diag, formulation, K_test, diag_test):
-    order, totals, uppers = _family(formulation, diag.size)
-    _, linear_term, decision = CLASSIFIERS[formulation.classifier]
-    options = {"tol": formulation.tol, "stopping": formulation.stopping, "max_iter": formulation.max_iter}
-    path = solve_path(K, diag, linear_term(diag), totals, uppers, **options)
-    decisions = decision(path, path.B @ K_test.T, diag_test)
-    return decisions if order is None else decisions[order]
+@dataclass(frozen=True)
+class _Plan:
+    """The problems of some formulations, and how decision values follow: slope · Σ b k(x, ·) - share · k(x, x) + offset.
+
+    ``order`` says where the problem of each value is, and ``cuts`` where the formulations end.
+    """
+
+    family: Family
+    order: np.ndarray | slice
+    cuts: np.ndarray
+    is_svdd: np.ndarray
+    slope: np.ndarray
+    share_of_diagonal: np.ndarray
 
 
 @functools.lru_cache(maxsize=1024)
-def _family(formulation, n):
-    """(totals, uppers) of the problems in the order in which each starts from the one before, and where each value went.
-
-    Their order is that of nu n (the number of samples whose weights, all at the bound, make up the whole); None: as given.
-    """
-    if formulation.parameter == "nu":
-        bounds = np.array([check_nu(value) for value in formulation.values]) * n
-    else:
-        bounds = 1.0 / np.array([check_bound(value, n) for value in formulation.values])
-    order = np.argsort(bounds, kind="stable")
-    where = None if (order[1:] > order[:-1]).all() else np.argsort(order)
-    return where, *CLASSIFIERS[formulation.classifier][0](bounds[order])
-
-
-def _svdd_decision(path: Path, sums, diag_test):
-    radius2 = np.maximum(path.quadratic - 2.0 * path.rho, 0.0) + path.slack
-    decisions = 2.0 * sums
-    decisions -= diag_test
-    decisions += (radius2 - path.quadratic)[:, None]
-    return decisions
+def _plan(formulations, n) -> _Plan:
+    families, orders, svdd, begin = [], [], [], 0
+    for f in formulations:
+        if f.parameter == "nu":
+            bounds = np.array([check_nu(value) for value in f.values]) * n
+        else:
+            bounds = 1.0 / np.array([check_bound(value, n) for value in f.values])
+        order = np.argsort(bounds, kind="stable")  # each starts from the one before: neighbours are close
+        share, totals, uppers = CLASSIFIERS[f.classifier](bounds[order])
+        families.append(Family.of(share, totals, uppers, tol=f.tol, stopping=f.stopping, max_iter=f.max_iter))
+        orders.append(begin + np.argsort(order))
+        svdd.append(np.full(bounds.size, f.classifier == "svdd"))
+        begin += bounds.size
+    is_svdd, order = np.concatenate(svdd), np.concatenate(orders)
+    shares = is_svdd[:, None].astype(np.float64)
+    in_order = (order == np.arange(begin)).all()
+    cuts = np.cumsum([len(f.values) for f in formulations])[:-1]
+    return _Plan(functools.reduce(operator.add, families), slice(None) if in_order else order, cuts, is_svdd, 1.0 + shares, shares)
 
 
-def _ocsvm_decision(path: Path, sums, diag_test):
-    return sums - (path.rho - path.slack)[:, None]
-
-
-def _half_diagonal(diag):
-    return -0.5 * diag
-
-
-def _nothing(diag):
-    return np.zeros_like(diag)
-
-
-CLASSIFIERS = {"svdd": (svdd_family, _half_diagonal, _svdd_decision), "ocsvm": (ocsvm_family, _nothing, _ocsvm_decision)}
-"""For each: bounds -> (totals, uppers); diag -> the linear term; the decision values of a path."""
+CLASSIFIERS = {"svdd": svdd_family, "ocsvm": ocsvm_family}
+"""For each: bounds nu n -> (share of the diagonal in the linear term, totals, uppers)."""
