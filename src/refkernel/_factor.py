@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+from numba import njit
 from scipy.linalg import lapack
 
 from .kernels import SYMMETRY_TOLERANCE
@@ -20,6 +21,9 @@ any sensible floor, and above the rounding of kernel values near 1."""
 
 LOW_RANK = 0.75
 """Share of m up to which a pivoted factor and a small eigendecomposition are cheaper than a whole one."""
+
+FEW_PIVOTS = 0.2
+"""Share of m: where more pivots than these are above the floor in any order, the rank is hardly ever low."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,8 @@ class Factor:
 def factorise(K_RR, center, floor) -> Factor:
     """Centre, decompose and truncate the references' kernel matrix."""
     m = check_references(K_RR, center)
-    mu = K_RR.mean(axis=0) if center else np.zeros(m)
-    lam, U = scipy.linalg.eigh(centred(K_RR, mu) if center else K_RR, check_finite=False)
+    mu = column_means(K_RR) if center else np.zeros(m)
+    lam, U = scipy.linalg.eigh(centred(K_RR, mu, 0.0) if center else K_RR, check_finite=False)
     if lam[0] < -SYMMETRY_TOLERANCE * max(abs(lam[-1]), abs(lam[0])):
         warnings.warn(
             f"The base kernel is indefinite on the references (eigenvalues {lam[0]:.3g} … {lam[-1]:.3g}): negative directions are dropped.",
@@ -66,12 +70,12 @@ class Whitening:
     def __init__(self, K_RR, center, floor):
         m = check_references(K_RR, center)
         self.center = center
-        self.mu = K_RR.mean(axis=0)
-        self._L, passed = _cholesky_above(centred(K_RR, self.mu, common=1.0 / m) if center else K_RR.copy(), floor)
+        self.mu = column_means(K_RR)
+        self._L, passed = _cholesky_above(centred(K_RR, self.mu, 1.0 / m) if center else K_RR.copy(), floor)
         self.whole = self._L is not None
         self.rank = m - int(center)
         if not self.whole:
-            lam, U = _eigenpairs(centred(K_RR, self.mu) if center else K_RR, floor, passed <= LOW_RANK * m)
+            lam, U = _eigenpairs(centred(K_RR, self.mu, 0.0) if center else K_RR, floor, passed <= FEW_PIVOTS * m)
             check_rank(lam.size, m, floor, float(lam.max(initial=0.0)))
             self._projection = U / np.sqrt(lam)
             self.rank = lam.size
@@ -92,10 +96,30 @@ class Whitening:
         return Kc_ZR @ self._projection
 
 
-def centred(K, mu, common=0.0) -> np.ndarray:
+@njit(cache=True, nogil=True)
+def column_means(K):
+    m = K.shape[0]
+    mu = np.zeros(K.shape[1])
+    for i in range(m):
+        for j in range(mu.size):
+            mu[j] += K[i, j]
+    for j in range(mu.size):
+        mu[j] /= m
+    return mu
+
+
+@njit(cache=True, nogil=True)
+def centred(K, mu, common):
     """J K J + common 11', given the column means of the symmetric K."""
-    Kc = K - mu
-    Kc -= (mu - (mu.mean() + common))[:, None]
+    m = mu.size
+    mean = 0.0
+    for i in range(m):
+        mean += mu[i] / m
+    Kc = np.empty_like(K)
+    for i in range(m):
+        shift = mean + common - mu[i]
+        for j in range(m):
+            Kc[i, j] = (K[i, j] - mu[j]) + shift
     return Kc
 
 
@@ -137,8 +161,8 @@ def _eigenpairs(Kc_RR, floor, perhaps_low_rank):
     if found is not None:
         return found
     lam, U, _ = lapack.dsyevd(Kc_RR.T, lower=1)
-    kept = lam >= floor
-    return lam[kept], U[:, kept]
+    first = np.searchsorted(lam, floor)
+    return lam[first:], U[:, first:]
 
 
 def _low_rank_eigenpairs(Kc_RR, floor):
@@ -150,9 +174,9 @@ def _low_rank_eigenpairs(Kc_RR, floor):
     L = np.tril(C[:, :k])
     lam, V, _ = lapack.dsyevd(L.T @ L, lower=1, overwrite_a=1)
     left_out = 2 * m * PIVOT_TOLERANCE
-    if ((lam >= floor - left_out) & (lam < floor + left_out)).any():
+    below, first = np.searchsorted(lam, (floor - left_out, floor + left_out))
+    if below != first:
         return None
-    kept = lam >= floor
-    U = np.empty((m, np.count_nonzero(kept)))
-    U[pivots - 1] = L @ (V[:, kept] / np.sqrt(lam[kept]))
-    return lam[kept], U
+    U = np.empty((m, k - first))
+    U[pivots - 1] = L @ (V[:, first:] / np.sqrt(lam[first:]))
+    return lam[first:], U

@@ -77,19 +77,20 @@ def decision_paths(K, formulations: Sequence[Formulation], K_test, diag_test) ->
     decisions -= plan.share_of_diagonal * diag_test
     radius2 = np.maximum(path.quadratic - 2.0 * path.rho, 0.0)
     decisions += (np.where(plan.is_svdd, radius2 - path.quadratic, -path.rho) + path.slack)[:, None]
-    return np.split(decisions[plan.order], plan.cuts)
+    decisions = decisions[plan.order]
+    return [decisions[part] for part in plan.parts]
 
 
 @dataclass(frozen=True)
 class _Plan:
     """The problems of some formulations, and how decision values follow: slope · Σ b k(x, ·) - share · k(x, x) + offset.
 
-    ``order`` says where the problem of each value is, and ``cuts`` where the formulations end.
+    ``order`` says where the problem of each value is, and ``parts`` which values are whose.
     """
 
     family: Family
     order: np.ndarray | slice
-    cuts: np.ndarray
+    parts: list[slice]
     is_svdd: np.ndarray
     slope: np.ndarray
     share_of_diagonal: np.ndarray
@@ -97,7 +98,8 @@ class _Plan:
 
 @functools.lru_cache(maxsize=1024)
 def _plan(formulations, n) -> _Plan:
-    families, orders, svdd, begin = [], [], [], 0
+    families, orders, svdd, parts = [], [], [], []
+    begin = 0
     for f in formulations:
         if f.parameter == "nu":
             bounds = np.array([check_nu(value) for value in f.values]) * n
@@ -108,12 +110,12 @@ def _plan(formulations, n) -> _Plan:
         families.append(Family.of(share, totals, uppers, tol=f.tol, stopping=f.stopping, max_iter=f.max_iter))
         orders.append(begin + np.argsort(order))
         svdd.append(np.full(bounds.size, f.classifier == "svdd"))
+        parts.append(slice(begin, begin + bounds.size))
         begin += bounds.size
     is_svdd, order = np.concatenate(svdd), np.concatenate(orders)
     shares = is_svdd[:, None].astype(np.float64)
     in_order = (order == np.arange(begin)).all()
-    cuts = np.cumsum([len(f.values) for f in formulations])[:-1]
-    return _Plan(functools.reduce(operator.add, families), slice(None) if in_order else order, cuts, is_svdd, 1.0 + shares, shares)
+    return _Plan(functools.reduce(operator.add, families), slice(None) if in_order else order, parts, is_svdd, 1.0 + shares, shares)
 
 
 CLASSIFIERS = {"svdd": svdd_family, "ocsvm": ocsvm_family}

@@ -66,11 +66,14 @@ def as_scoring(scoring: Any) -> Scoring:
 def rates(decisions, is_target) -> tuple[np.ndarray, np.ndarray]:
     """TPR and TNR of every row of decision values; NaN for a kind that is absent."""
     accepted = (decisions >= 0).astype(np.float64)
-    targets, outliers = np.count_nonzero(is_target), np.count_nonzero(~is_target)
     kinds = np.array([is_target, ~is_target], dtype=np.float64)
-    counts = accepted @ kinds.T
-    with np.errstate(invalid="ignore"):  # a kind that is absent: NaN, which the search names
-        return counts[:, 0] / targets, (outliers - counts[:, 1]) / outliers
+    counts = kinds @ accepted.T
+    targets = np.count_nonzero(is_target)
+    outliers = is_target.size - targets
+    if targets and outliers:
+        return counts[0] / targets, (outliers - counts[1]) / outliers
+    nan = np.full(len(decisions), np.nan)  # which the search names
+    return (counts[0] / targets if targets else nan), ((outliers - counts[1]) / outliers if outliers else nan)
 
 
 def _gmeans(decisions, is_target):
