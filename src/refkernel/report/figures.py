@@ -127,19 +127,25 @@ def draw_regions(regions: Regions) -> Drawing:
 
 
 def draw_choices(classifier: str, route: str, shares: dict[str, pd.DataFrame]) -> Drawing:
-    """How often validation chose each scale and parameter, one small heat map for each variant."""
+    """How often validation chose each scale and parameter, one small heat map for each variant, all in one pair of axes."""
     rows = -(-len(shares) // PANEL_COLUMNS)
     title = f"{CLASSIFIERS.get(classifier, classifier)}, {route} route"
+    scales, parameters = next(iter(shares.values())).axes
+    wide, high = len(parameters) + 0.7, len(scales) + 1.6
+    highest = max(share.to_numpy().max() for share in shares.values())
     with styled():
-        figure, grid = canvas(0.5 + 1.35 * rows, rows, PANEL_COLUMNS, sharex=True, sharey=True, squeeze=False)
-        for axes in grid.ravel()[len(shares) :]:
-            axes.axis("off")
-        highest = max(share.to_numpy().max() for share in shares.values())
-        for axes, (variant, share) in zip(grid.ravel(), shares.items(), strict=False):
-            _heat_map(axes, share, highest)
-            axes.set_title(variant_name(variant), loc="left", fontsize=9, fontweight="normal")
-        figure.supxlabel("nu or C", fontsize=9)
-        figure.supylabel("scale", fontsize=9)
+        figure, axes = canvas(0.5 + 1.35 * rows)
+        for number, (variant, share) in enumerate(shares.items()):
+            x, y = wide * (number % PANEL_COLUMNS), high * (rows - 1 - number // PANEL_COLUMNS)
+            _heat_map(axes, x, y, share.to_numpy(), highest)
+            axes.text(x, y + len(scales) + 0.3, variant_name(variant), fontsize=9)
+        at_x = [wide * column + 0.5 + k for column in range(min(PANEL_COLUMNS, len(shares))) for k in range(len(parameters))]
+        at_y = [high * row + 0.5 + k for row in range(rows) for k in range(len(scales))]
+        axes.set_xticks(at_x, [f"{parameters[k % len(parameters)]:g}" for k in range(len(at_x))], fontsize=7.5)
+        axes.set_yticks(at_y, [f"{scales[k % len(scales)]:g}" for k in range(len(at_y))], fontsize=7.5)
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+        axes.set(xlim=(-0.1, PANEL_COLUMNS * wide - 0.6), ylim=(-0.1, rows * high - 0.3), xlabel="nu or C", ylabel="scale")
         text = "; ".join(f"{variant_name(v)}: {_favourite(share)}" for v, share in shares.items())
         _headline(figure, title)
         return Drawing(to_svg(figure, f"choices-{classifier}-{route}", f"Chosen parameters, {title}", f"Most frequent choices: {text}."))
@@ -149,23 +155,14 @@ def _headline(figure, text: str) -> None:
     figure.suptitle(text, x=0.01, ha="left", fontsize=10, fontweight="bold")
 
 
-def _heat_map(axes, share: pd.DataFrame, highest: float) -> None:
-    axes.pcolormesh(share.to_numpy(), cmap="Blues", vmin=0, vmax=highest, edgecolors=FAINT, linewidth=0.4)
-    for (i, j), value in np.ndenumerate(share.to_numpy()):
+def _heat_map(axes, x: float, y: float, share: np.ndarray, highest: float) -> None:
+    """Shares in percent as shaded cells of size 1, the first at (x, y)."""
+    across, up = x + np.arange(share.shape[1] + 1), y + np.arange(share.shape[0] + 1)
+    axes.pcolormesh(across, up, share, cmap="Blues", vmin=0, vmax=highest, edgecolors=FAINT, linewidth=0.4)
+    for (i, j), value in np.ndenumerate(share):
         if value >= 0.005:
-            axes.text(
-                j + 0.5,
-                i + 0.5,
-                f"{100 * value:.0f}",
-                ha="center",
-                va="center",
-                fontsize=7,
-                color="white" if value > DARK_CELL * highest else "black",
-            )
-    axes.set_xticks(np.arange(share.shape[1]) + 0.5, [f"{value:g}" for value in share.columns], fontsize=7.5)
-    axes.set_yticks(np.arange(share.shape[0]) + 0.5, [f"{value:g}" for value in share.index], fontsize=7.5)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
+            colour = "white" if value > DARK_CELL * highest else "black"
+            axes.text(x + j + 0.5, y + i + 0.5, f"{100 * value:.0f}", ha="center", va="center", fontsize=7, color=colour)
 
 
 def _favourite(share: pd.DataFrame) -> str:
