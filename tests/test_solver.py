@@ -452,7 +452,10 @@ def test_jitted_whole_solver_and_path_equal_their_python_source(libsvm, seed, st
     run_both(jitted.solve_whole, K, diag, p, b, G, lower, upper, 1e-6, libsvm, 1e-12, 1000)
     run_both(path.gradient, K, p, b, np.empty(18))
     table = path.Family.of(-0.5, np.ones(3), np.array([0.1, 0.3, 0.9]), stopping="libsvm" if libsvm else "relative", max_iter=1000).table
-    run_both(path._solve_path, K, K.astype(np.float32).astype(np.float64), diag, table, 1e-12, 1.0, np.zeros((3, 18)), np.zeros((4, 3)))
+    single = K.astype(np.float32).astype(np.float64)
+    run_both(path._solve_one, K, single, diag, table, 1e-12, 1.0, np.zeros((3, 18)), np.zeros((4, 3)))
+    stack = (K[None], single[None], diag[None])
+    run_both(path._solve_path, *stack, table, 1e-12, np.ones(1), np.zeros((1, 3, 18)), np.zeros((4, 1, 3)))
     for total in (0.2, 1.0, 3.0):
         weights, order = np.random.default_rng(seed).uniform(0, 0.3, 18), np.random.default_rng(seed + 1).permutation(18)
         moved = run_both(path.change_total, weights, order, 0.2, total)[0]
@@ -469,10 +472,10 @@ def test_path_gives_the_solutions_of_its_problems(formulation, seed):
     diag, ones, nus = np.diagonal(K).copy(), np.ones(40), np.array([0.05, 0.5, 0.2, 1.0, 0.1])
     problems = [one_class_svm(diag, nu, ones) if formulation == "one-class SVM" else svdd(diag, 1 / (nu * 40), ones) for nu in nus]
     share = 0.0 if formulation == "one-class SVM" else -0.5
-    family = path.solve_path(K, path.Family.of(share, [q.total for q in problems], [q.upper[0] for q in problems]))
+    family = path.solve_path(K[None], path.Family.of(share, [q.total for q in problems], [q.upper[0] for q in problems]))
     assert family.converged.all()
     assert (family.gap <= TOL).all()
-    for q, b, rho, quadratic in zip(problems, family.B, family.rho, family.quadratic, strict=True):
+    for q, b, rho, quadratic in zip(problems, family.B[0], family.rho[0], family.quadratic[0], strict=True):
         alone = solve(q, Dense(K))
         assert (b >= q.lower).all()
         assert (b <= q.upper).all()
@@ -545,5 +548,5 @@ def test_every_jitted_function_is_run_as_python():
     """A jitted function that is added must be added to the tests above too."""
     tested = {"smo", "largest", "last_index", "optimise", "polish", "free_weights", "newton_step", "take_step"}
     tested |= {"multiplier", "duality_gap", "spread_and_mass", "largest_violation", "gap_at", "fill"}
-    tested |= {"violation_for", "snap", "solve_whole", "gradient", "change_total", "_solve_path"}
+    tested |= {"violation_for", "snap", "solve_whole", "gradient", "change_total", "_solve_path", "_solve_one"}
     assert {name for module in (jitted, path) for name, value in vars(module).items() if hasattr(value, "py_func")} == tested

@@ -1,4 +1,4 @@
-"""Families of problems on one kernel matrix: the whole axis of nu or C, each solved from the one before."""
+"""Families of problems on kernel matrices: the whole axis of nu or C, each solved from the one before."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Family:
 
 @dataclass(frozen=True)
 class Path:
-    """Solutions of q problems on one K: weights ``B`` (q × n), and for each ``rho``, b'Kb, the relative gap and the slack."""
+    """Solutions of q problems on each of s matrices: weights ``B`` (s × q × n), and (s × q) their ``rho``, b'Kb, gap and slack."""
 
     B: np.ndarray
     rho: np.ndarray
@@ -60,19 +60,29 @@ class Path:
 
 
 def solve_path(K, family: Family) -> Path:
-    """Solve a family of problems on the kernel matrix K. The answers do not depend on their neighbours beyond ``tol``."""
-    diag = K.diagonal().copy()
-    size = float(max(diag.max(), -diag.min()))
-    B = np.empty((len(family.table), diag.size))
-    facts = np.empty((4, len(family.table)))
+    """Solve a family of problems on every kernel matrix of a stack K (s × n × n, contiguous).
+
+    The answers do not depend on their neighbours beyond ``tol``.
+    """
+    diag = K.diagonal(axis1=1, axis2=2).copy()
+    size = np.abs(diag).max(axis=1)
+    B = np.empty((len(K), len(family.table), K.shape[1]))
+    facts = np.empty((4, *B.shape[:2]))
     _solve_path(K, in_single_precision(K) if family.libsvm else K, diag, family.table, CURVATURE_FLOOR, size, B, facts)
     rho, quadratic, gap, converged = facts
-    return Path(B, rho, quadratic, gap, (BOUNDARY_SLACK * size) * family.table[:, 1], converged > 0)
+    return Path(B, rho, quadratic, gap, np.outer(BOUNDARY_SLACK * size, family.table[:, 1]), converged > 0)
 
 
 @njit(cache=True, nogil=True)
 def _solve_path(K, K_single, diag, table, floor, size, B, facts):
-    """Fills B with weights and the columns of facts with (rho, b'Kb, relative gap, converged)."""
+    """Fills B with weights and facts with (rho, b'Kb, relative gap, converged)."""
+    for s in range(len(K)):
+        _solve_one(K[s], K_single[s], diag[s], table, floor, size[s], B[s], facts[:, s])
+
+
+@njit(cache=True, nogil=True)
+def _solve_one(K, K_single, diag, table, floor, size, B, facts):
+    """The same for one matrix."""
     n = diag.size
     lower = np.zeros(n)
     upper = np.empty(n)
@@ -81,12 +91,13 @@ def _solve_path(K, K_single, diag, table, floor, size, B, facts):
     G = np.empty(n)
     alike = True  # equal weights are the optimum so far, as for a one-class SVM centred on its samples
     for k in range(len(table)):
-        total, bound, tol, max_iter, libsvm, follows = table[k, 1], table[k, 2], table[k, 3], int(table[k, 4]), table[k, 5] > 0, table[k, 6] > 0
+        share, total, bound, tol, max_iter = table[k, 0], table[k, 1], table[k, 2], table[k, 3], int(table[k, 4])
+        libsvm, follows = table[k, 5] > 0, table[k, 6] > 0
         alike = alike or not follows
         Q = K_single if libsvm else K
         for t in range(n):
             upper[t] = bound
-            p[t] = table[k, 0] * diag[t]
+            p[t] = share * diag[t]
         if libsvm:
             b = fill(np.arange(n), lower, upper, total)
         elif alike:

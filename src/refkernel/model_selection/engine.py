@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,10 +13,13 @@ from sklearn.utils import _safe_indexing, check_random_state
 
 from .._factor import Whitening
 from .._validation import target_mask
-from ..kernels import negative_squared_distances, root_mean_squared_distance, squared_norms
+from ..kernels import negative_squared_distances, root_mean_squared_distance
 from ..references import GENERATED, TrainingRows, as_strategy
 from .candidates import Shared
 from .paths import decision_paths
+
+STACK_ENTRIES = 2**20
+"""Kernel matrices of several base kernels are solved together, up to this many entries (8 MB)."""
 
 
 class Clock:
@@ -72,17 +75,36 @@ def _shared_rows(part, fold, scoring):
     if samples is None:
         return [row for alone in part.members for row in _alone_rows(alone, fold, scoring)]
     rows: list[tuple] = []
-    for axis in part.axes:
+    for axes in _together(part.axes, STACK_ENTRIES // max(1, len(samples.Z) * samples.n)):
         start = time.perf_counter()
-        K, K_test, diag_test = samples.grams(axis.kernel)
-        (decisions,) = decision_paths(K, [part.formulation(axis)], K_test, diag_test)
+        grams = samples.grams([axis.kernel for axis in axes])
+        (decisions,) = decision_paths(grams.K, [part.formulation(axes[0])], grams.K_test, grams.diag_test)
         fold.clock.lap("solving")
-        share = len(axis.candidates)
-        fit_time = (time.perf_counter() - start) / share
-        scores = scoring.of_decisions(decisions, fold.X_test, fold.y_test)
-        score_time = fold.clock.lap("scoring") / share
-        rows.extend((c, s, fit_time, score_time) for c, s in zip(axis.candidates, scores, strict=True))
+        candidates = [c for axis in axes for c in axis.candidates]
+        fit_time = (time.perf_counter() - start) / len(candidates)
+        scores = scoring.of_decisions(decisions.reshape(len(candidates), -1), fold.X_test, fold.y_test)
+        score_time = fold.clock.lap("scoring") / len(candidates)
+        rows.extend((c, s, fit_time, score_time) for c, s in zip(candidates, scores, strict=True))
     return rows
+
+
+def _together(axes, most):
+    """Runs of axes with the same values of the same parameter, of at most ``most`` axes each (at least one)."""
+    runs: list[list] = []
+    for axis in axes:
+        if runs and len(runs[-1]) < most and (runs[-1][0].parameter, runs[-1][0].values) == (axis.parameter, axis.values):
+            runs[-1].append(axis)
+        else:
+            runs.append([axis])
+    return runs
+
+
+class Grams(NamedTuple):
+    """For a stack of s kernels: K (s × n × n) on the targets, K_test (s × t × n), and the diagonal of the test samples (s × t)."""
+
+    K: np.ndarray
+    K_test: np.ndarray
+    diag_test: np.ndarray
 
 
 class _Fold:
@@ -176,28 +198,34 @@ class Samples:
             self.references = _reference_set(drawn, reference, {} if reference_sets is None else reference_sets)
         self._distances: Any = None
 
-    def grams(self, kernel):
-        """K (n × n), K_test (t × n) and the diagonal of the test samples, for one base kernel."""
-        found = self._grams(kernel)
-        self.clock.lap("kernels" if self.references is None else "products")
-        return found
+    def grams(self, kernels) -> Grams:
+        """The kernel matrices for each of some base kernels."""
+        K_ZX = np.empty((len(kernels), len(self.Z), self.n))
+        diag_test = np.empty((len(kernels), len(self.Z) - self.n))
+        for kernel, into, diag in zip(kernels, K_ZX, diag_test, strict=True):
+            self._fill(kernel, into, diag)
+            self.clock.lap("kernels" if self.references is None else "products")
+        return Grams(K_ZX[:, : self.n], K_ZX[:, self.n :], diag_test)
 
-    def _grams(self, kernel):
+    def _fill(self, kernel, K_ZX, diag_test):
+        """Write k(Z, X) and the diagonal of the test samples, for one base kernel."""
         if self.references is None:
             fitted = self._resolved(kernel)
-            K_ZX = self._values(fitted, self.X)
-            return K_ZX[: self.n], K_ZX[self.n :], fitted.diag(self.Z[self.n :])
+            K_ZX[:], diag_test[:] = self._values(fitted, self.X), fitted.diag(self.Z[self.n :])
+            return
         references, fitted = self.references, self._resolved(kernel)
         K_ZR = self._values(fitted, references.R)
         self.clock.lap("kernels")
         whitening = references.whitening(kernel, fitted, self.clock)
         Kc_ZR = whitening.centred_rows(K_ZR)
         if whitening.whole and self.begin_with_targets:  # then K(z, x) = Kc(z, x) for every reference x
-            K_ZX = Kc_ZR[:, : self.n]
-            return K_ZX[: self.n], K_ZX[self.n :], squared_norms(whitening.features(Kc_ZR[self.n :]))
-        Phi = whitening.features(Kc_ZR)
-        K_ZX = Phi @ Phi[: self.n].T
-        return K_ZX[: self.n], K_ZX[self.n :], squared_norms(Phi[self.n :])
+            K_ZX[:] = Kc_ZR[:, : self.n]
+            Phi_test = whitening.features(Kc_ZR[self.n :])
+        else:
+            Phi = whitening.features(Kc_ZR)
+            np.matmul(Phi, Phi[: self.n].T, out=K_ZX)
+            Phi_test = Phi[self.n :]
+        np.einsum("ij,ij->i", Phi_test, Phi_test, out=diag_test)
 
     def rank(self, kernel) -> int | None:
         """The dimension of the map for one base kernel; None for the plain kernel, which has no finite map."""

@@ -47,10 +47,12 @@ def decision_paths(K, formulations: Sequence[Formulation], K_test, diag_test) ->
     formulations : what to solve on it.
     K_test : (t, n) kernel values of the test samples against the training samples.
     diag_test : (t,) k(x, x) of the test samples.
+        Stacks of the three, one of each for every one of s kernels, are solved together.
 
     Returns
     -------
-    For each formulation an array (len(values), t), as the estimators' ``decision_function`` would give it.
+    For each formulation an array (len(values), t), as the estimators' ``decision_function`` would give it; (s, len(values), t) for
+    stacks.
 
     Examples
     --------
@@ -64,7 +66,9 @@ def decision_paths(K, formulations: Sequence[Formulation], K_test, diag_test) ->
     >>> svdd.shape, ocsvm.shape
     ((3, 5), (2, 5))
     """
-    plan = _plan(tuple(formulations), K.shape[0])
+    if np.ndim(K) == 2:
+        return [found[0] for found in decision_paths(K[None], formulations, K_test[None], diag_test[None])]
+    plan = _plan(tuple(formulations), K.shape[1])
     path = solve_path(np.ascontiguousarray(K, dtype=np.float64), plan.family)
     if not path.converged.all():
         warnings.warn(
@@ -72,24 +76,25 @@ def decision_paths(K, formulations: Sequence[Formulation], K_test, diag_test) ->
             ConvergenceWarning,
             stacklevel=2,
         )
-    decisions = path.B @ K_test.T
+    decisions = path.B @ K_test.swapaxes(1, 2)
     decisions *= plan.slope
-    decisions -= plan.share_of_diagonal * diag_test
+    decisions -= plan.share_of_diagonal * diag_test[:, None, :]
     radius2 = np.maximum(path.quadratic - 2.0 * path.rho, 0.0)
-    decisions += (np.where(plan.is_svdd, radius2 - path.quadratic, -path.rho) + path.slack)[:, None]
-    decisions = decisions[plan.order]
-    return [decisions[part] for part in plan.parts]
+    decisions += (np.where(plan.is_svdd, radius2 - path.quadratic, -path.rho) + path.slack)[:, :, None]
+    if plan.order is not None:
+        decisions = decisions[:, plan.order]
+    return [decisions[:, part] for part in plan.parts]
 
 
 @dataclass(frozen=True)
 class _Plan:
     """The problems of some formulations, and how decision values follow: slope · Σ b k(x, ·) - share · k(x, x) + offset.
 
-    ``order`` says where the problem of each value is, and ``parts`` which values are whose.
+    ``order`` says where the problem of each value is (None: in its place), and ``parts`` which values are whose.
     """
 
     family: Family
-    order: np.ndarray | slice
+    order: np.ndarray | None
     parts: list[slice]
     is_svdd: np.ndarray
     slope: np.ndarray
@@ -115,7 +120,7 @@ def _plan(formulations, n) -> _Plan:
     is_svdd, order = np.concatenate(svdd), np.concatenate(orders)
     shares = is_svdd[:, None].astype(np.float64)
     in_order = (order == np.arange(begin)).all()
-    return _Plan(functools.reduce(operator.add, families), slice(None) if in_order else order, parts, is_svdd, 1.0 + shares, shares)
+    return _Plan(functools.reduce(operator.add, families), None if in_order else order, parts, is_svdd, 1.0 + shares, shares)
 
 
 CLASSIFIERS = {"svdd": svdd_family, "ocsvm": ocsvm_family}

@@ -65,21 +65,21 @@ def run_unit(unit: Unit, settings: Settings, data_dir=None) -> tuple[list[dict[s
 def _run_variant(folds, seeds, solver, data, variant, pairs, clock):
     """{(classifier, route, variant): result} for the (classifier, route) pairs, all on the same folds and references."""
     work = {pair: formulations(pair[1], solver)[pair[0]] for pair in pairs}
-    scores = np.zeros((len(pairs), FOLDS, len(SCALES), len(VALUES)))
+    scores = np.zeros((FOLDS, len(SCALES), len(pairs), len(VALUES)))
     for fold, (train, test) in enumerate(folds):
         y_test = data.y_train[test]
         samples = _samples(data.X_train[train], data.y_train[train], data.X_train[test], variant, seeds[1 + fold], clock)
-        for s, kernel in enumerate(KERNELS):
-            K, K_test, diag_test = samples.grams(kernel)
-            decisions = decision_paths(K, list(work.values()), K_test, diag_test)
-            clock.lap("solving")
-            scores[:, fold, s] = GMEAN.of_decisions(np.concatenate(decisions), None, y_test).reshape(len(pairs), -1)
-            clock.lap("scoring")
-    best = [_first_best(np.nanmean(part, axis=0)) for part in scores]
+        grams = samples.grams(KERNELS)
+        decisions = np.concatenate(decision_paths(grams.K, list(work.values()), grams.K_test, grams.diag_test), axis=1)
+        clock.lap("solving")
+        scores[fold] = GMEAN.of_decisions(decisions.reshape(-1, y_test.size), None, y_test).reshape(scores.shape[1:])
+        clock.lap("scoring")
+    means = np.nanmean(scores, axis=0)
+    best = [_first_best(means[:, k]) for k in range(len(pairs))]
     samples = _samples(data.X_train, data.y_train, data.X_test, variant, seeds[1 + FOLDS], clock)
-    grams = functools.cache(lambda s: _grams_and_ranks(samples, KERNELS[s]))
+    final = functools.cache(lambda s: _grams_and_ranks(samples, KERNELS[s]))
     return {
-        (*pair, variant): _final(grams(s), replace(work[pair], values=(VALUES[v],)), SCALES[s], data.y_test, clock)
+        (*pair, variant): _final(final(s), replace(work[pair], values=(VALUES[v],)), SCALES[s], data.y_test, clock)
         for pair, (s, v) in zip(pairs, best, strict=True)
     }
 
@@ -101,18 +101,18 @@ def _samples(X, y, X_test, variant, seed, clock):
 
 def _grams_and_ranks(samples, kernel):
     """The kernel matrices of the final fit; the rank of the training one, and the dimension of the map."""
-    grams = samples.grams(kernel)
-    rank = int(np.linalg.matrix_rank(grams[0], hermitian=True))
+    grams = samples.grams([kernel])
+    rank = int(np.linalg.matrix_rank(grams.K[0], hermitian=True))
     samples.clock.lap("ranks")
     return grams, {"rank": rank, "dimension": samples.rank(kernel) or rank}
 
 
 def _final(grams_and_ranks, formulation, scale, y_test, clock):
     """Fit on the whole training set with what validation chose, and test."""
-    (K, K_test, diag_test), ranks = grams_and_ranks
-    (decisions,) = decision_paths(K, [formulation], K_test, diag_test)
+    grams, ranks = grams_and_ranks
+    (decisions,) = decision_paths(grams.K, [formulation], grams.K_test, grams.diag_test)
     clock.lap("solving")
-    tpr, tnr = (float(rate[0]) for rate in rates(decisions, y_test == 1))
+    tpr, tnr = (float(rate[0]) for rate in rates(decisions[0], y_test == 1))
     scores = {"gmean": float(np.sqrt(tpr * tnr)), "tpr": tpr, "tnr": tnr, "scale": scale, "parameter": formulation.values[0]}
     return {"scores": scores, **ranks}
 
