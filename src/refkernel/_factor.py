@@ -28,11 +28,10 @@ FEW_PIVOTS = 0.2
 
 @dataclass(frozen=True)
 class Factor:
-    """Phi(X) = k(X, R) projection - offset: the centring and the whitening in one product."""
+    """Phi(X) = [k(X, R), 1] projection: the centring and the whitening in one product."""
 
     eigenvalues: np.ndarray
     projection: np.ndarray
-    offset: np.ndarray
 
 
 def factorise(K_RR, center, floor) -> Factor:
@@ -48,10 +47,10 @@ def factorise(K_RR, center, floor) -> Factor:
         )
     kept = np.flatnonzero(lam >= floor)[::-1]
     check_rank(kept.size, m, floor, lam[-1])
-    projection = np.ascontiguousarray(U[:, kept] / np.sqrt(lam[kept]))
+    projection = U[:, kept] / np.sqrt(lam[kept])
     if center:
         projection -= projection.mean(axis=0)
-    return Factor(lam[kept], projection, mu @ projection)
+    return Factor(lam[kept], np.vstack([projection, -mu @ projection]))
 
 
 class Whitening:

@@ -113,7 +113,6 @@ class _ReferenceFit(NestedParams):
         for i in range(start, stop, rows):
             block = Phi[i : min(i + rows, stop)]
             np.matmul(kernel(X[i : min(i + rows, stop)]), self._factor.projection, out=block, casting="same_kind")
-            block -= self._factor.offset
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

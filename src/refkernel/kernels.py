@@ -58,8 +58,8 @@ class Kernel(BaseEstimator):
         return None
 
     def against(self, Z, rows) -> Callable[[Any], np.ndarray]:
-        """The function X -> k(X, Z) for blocks of up to ``rows`` rows; its result holds until the next call."""
-        return lambda X: self(X, Z)
+        """The function X -> [k(X, Z), 1] for blocks of up to ``rows`` rows; its result holds until the next call."""
+        return lambda X: np.column_stack([self(X, Z), np.ones(X.shape[0])])
 
     def diag(self, X) -> np.ndarray:
         """k(x, x) for every row of X."""
@@ -122,12 +122,12 @@ class RBF(Kernel):
     def against(self, Z, rows):
         if sp.issparse(Z):
             return super().against(Z, rows)
-        distances = DistancesTo(Z, np.sqrt(2.0) * self._width(), rows)
+        distances, sparse = DistancesTo(Z, np.sqrt(2.0) * self._width(), rows, and_zero=True), super().against(Z, rows)
 
         def values(X):
             if sp.issparse(X):
-                return self(X, Z)
-            K = distances(X)
+                return sparse(X)
+            K = distances(X)  # exp(0) = 1
             return np.exp(K, out=K)
 
         return values
@@ -288,21 +288,24 @@ def negative_squared_distances(X, Z=None) -> np.ndarray:
 class DistancesTo:
     """X -> -||x - z||² / unit² for all z, as one matrix product of the extended rows [x, ||x||², 1] and [2z, -1, -||z||²].
 
+    With ``and_zero``, a column of zeros follows.
+
     Rows are first moved by a row of Z: distances stay, and far-away data lose no digits. Blocks of up to ``rows`` rows are
     computed in buffers that the next call uses again.
     """
 
-    def __init__(self, Z, unit, rows):
+    def __init__(self, Z, unit, rows, and_zero=False):
         Z = np.asarray(Z, dtype=np.float64)
         (m, d), self.origin = Z.shape, Z[0]
         self._per_unit = 1.0 / max(unit, np.finfo(float).tiny)
-        self._left, self._out = np.empty((rows, d + 2)), np.empty((rows, m))
+        self._left, self._out = np.empty((rows, d + 2)), np.empty((rows, m + and_zero))
         self._norms = np.empty(rows)
+        self._right = np.zeros((d + 2, m + and_zero))
         with np.errstate(over="ignore", under="ignore"):
             moved = (Z - self.origin) * self._per_unit
             norms = squared_norms(moved)
-            self._right = np.ascontiguousarray(np.vstack([2.0 * moved.T, np.full(m, -1.0), -norms]))
-        self._far = norms.max() > FAR
+            self._right[:d, :m], self._right[d, :m], self._right[d + 1, :m] = 2.0 * moved.T, -1.0, -norms
+        self._far, self._m = norms.max() > FAR, m
 
     def __call__(self, X):
         n = X.shape[0]
@@ -316,6 +319,7 @@ class DistancesTo:
             np.matmul(left, self._right, out=out)
         if self._far or norms.max() > FAR:
             np.minimum(out, 0.0, out=out)
+            out[:, self._m :] = 0.0  # an infinite norm times 0 is NaN
         return out
 
 
