@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 from joblib import parallel_config
 from sklearn.base import clone
-from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 from sklearn.metrics import make_scorer, recall_score
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -161,7 +161,7 @@ def test_cheap_factorisation_equals_eigh_on_all_golden_scales(golden, center):
                 k = rk.RBF(scale=scale).fit(R)
                 whitening, factor = Whitening(k(R), center, 1e-6), factorise(k(R), center, 1e-6)
                 ours = whitening.features(whitening.centred_rows(k(Z, R)))
-                theirs = k(Z, R) @ factor.projection - factor.offset
+                theirs = np.column_stack([k(Z, R), np.ones(len(Z))]) @ factor.projection
                 np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, rtol=0, atol=1e-8)
                 assert whitening.rank == factor.eigenvalues.size
                 assert not center or whitening.rank == rank
@@ -184,6 +184,40 @@ def test_decision_paths_equal_the_estimators(data):
     for found, row in zip(decision_paths(k(X), formulations, k(T, X), k.diag(T)), models, strict=True):
         # optima agree to the solver's tolerance, which Newton steps make much smaller than tol = 1e-6
         np.testing.assert_allclose(found, [m.fit(X).decision_function(T) for m in row], rtol=0, atol=1e-9)
+
+
+def test_decision_paths_of_a_stack_are_those_of_its_matrices(data):
+    """Several kernels at once give, to the last bit, what each gives alone."""
+    X, y = data
+    X, T = X[y == 1], X[y == -1]
+    kernels = [rk.RBF(scale=scale).fit(X) for scale in SCALES]
+    formulations = [Formulation("svdd", [0.1, 0.4]), Formulation("ocsvm", [0.5, 0.2], stopping="libsvm", tol=1e-3)]
+    alone = [decision_paths(k(X), formulations, k(T, X), k.diag(T)) for k in kernels]
+    K, K_test, diag = (np.stack(parts) for parts in zip(*[(k(X), k(T, X), k.diag(T)) for k in kernels], strict=True))
+    for number, found in enumerate(decision_paths(K, formulations, K_test, diag)):
+        np.testing.assert_array_equal(found, [parts[number] for parts in alone])
+
+
+def test_a_search_in_small_stacks_is_the_same(data, monkeypatch):
+    """How many kernel matrices are held at a time changes nothing."""
+    X, y = data
+    search = rk.OneClassGridSearch(rk.SVDD(), [{"kernel__scale": SCALES, "nu": VALUES}, {"kernel__scale": [2.0], "nu": [0.3]}])
+    expected = search.fit(X, y).cv_results_["mean_test_score"]
+    monkeypatch.setattr("refkernel.model_selection.engine.STACK_ENTRIES", 1)
+    np.testing.assert_array_equal(clone(search).fit(X, y).cv_results_["mean_test_score"], expected)
+
+
+def test_a_search_warns_where_fits_do_not_finish(data):
+    """max_iter is heard in a search as it is in a fit."""
+    X, y = data
+    with pytest.warns(ConvergenceWarning, match="reached max_iter"):
+        rk.OneClassGridSearch(rk.OneClassSVM(max_iter=1), {"nu": [0.3, 0.5]}, refit=False).fit(X, y)
+
+
+@pytest.mark.parametrize("change", [{"stopping": "soon"}, {"classifier": "svm"}, {"parameter": "gamma"}])
+def test_formulations_refuse_what_they_do_not_know(change):
+    with pytest.raises(ValueError, match="must be one of"):
+        Formulation(**{"classifier": "svdd", "values": [0.1], **change})
 
 
 def test_results_do_not_depend_on_jobs_or_backend(data):

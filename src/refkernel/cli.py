@@ -60,7 +60,7 @@ def reproduce(
     )
     with _clear_errors():
         facts = _run_with_bar(settings, out, jobs, data_dir)
-        _summary(out, facts, report)
+        _summary(out, facts, report, jobs)
 
 
 @app.command()
@@ -124,7 +124,7 @@ def _run_with_bar(settings, out, jobs, data_dir) -> dict[str, Any]:
         return run(settings, out, jobs=jobs, data_dir=data_dir, progress=lambda done, total: bar.update(shown, completed=done, total=total))
 
 
-def _summary(out, facts, with_report):
+def _summary(out, facts, with_report, jobs):
     """Averages beside the article's, how many cells agree, how long it took, and where the files are."""
     from .paper.tables import averages, compare, counts, read_rows, summarise, variant_name, write_tables
 
@@ -151,7 +151,7 @@ def _summary(out, facts, with_report):
     except ImportError as error:
         console.print(f"No report: {error}. Install refkernel[report].")
         return
-    console.print(f"Report: {build_report(out)}", soft_wrap=True)
+    console.print(f"Report: {build_report(out, jobs=jobs)}", soft_wrap=True)
 
 
 def _names(text) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ MOST_MOVES = 10_000_000
 """Pair moves for one problem, unless the user says otherwise."""
 
 
-
 @dataclass(frozen=True)
 class Family:
     """Problems min ½ b'Kb + share · diag(K)'b, Σ b = total, 0 <= b <= upper, for any K of one size; one row of ``table`` each.

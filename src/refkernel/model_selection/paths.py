@@ -72,7 +72,7 @@ def decision_paths(K, formulations: Sequence[Formulation], K_test, diag_test) ->
     path = solve_path(np.ascontiguousarray(K, dtype=np.float64), plan.family)
     if not path.converged.all():
         warnings.warn(
-            f"{np.count_nonzero(~path.converged)} of {path.converged.size} fits reached max_iter. Raise max_iter or tol, or scale the data.",
+            f"{(~path.converged).sum()} of {path.converged.size} fits reached max_iter. Raise max_iter or tol, or scale the data.",
             ConvergenceWarning,
             stacklevel=2,
         )

@@ -6,11 +6,11 @@ Needs the extra ``report`` (pandas, matplotlib, jinja2). Nothing is fetched, nei
 from __future__ import annotations
 
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from joblib import Parallel, delayed
 
 from ..paper.tables import article_tables, averages, compare, counts, read_rows, summarise
 from . import figures, html, plot_data
@@ -22,7 +22,7 @@ DECIDING_TASKS = 6
 """The signs of fewer differences are all equal by chance with a two-sided probability above 0.05: 2 / 2^5 = 0.0625."""
 
 
-def build_report(results_dir, out=None, compare_with=None) -> Path:
+def build_report(results_dir, out=None, compare_with=None, jobs=1) -> Path:
     """Write the report of a results folder and return its path.
 
     Parameters
@@ -33,6 +33,8 @@ def build_report(results_dir, out=None, compare_with=None) -> Path:
         The file to write; ``report.html`` in the results folder by default.
     compare_with : path, optional
         Another results folder (say, of another solver), whose averages are shown beside these.
+    jobs : int
+        Processes that draw the figures.
     """
     rows, run = read_rows(results_dir), _read_run(results_dir)
     comparison = compare(summarise(rows))
@@ -40,7 +42,7 @@ def build_report(results_dir, out=None, compare_with=None) -> Path:
         settings={"splits": "", "solver": "", **run.get("settings", {})},
         **_headline(comparison, run),
         **_tables(comparison),
-        **_figures(rows, comparison, run),
+        **_figures(rows, comparison, run, jobs),
         statements=_statements(comparison),
         few_tasks=comparison["task"].nunique() if comparison["task"].nunique() < DECIDING_TASKS else 0,
         other=_other(comparison, run, compare_with) if compare_with is not None else None,
@@ -87,26 +89,25 @@ def _tables(comparison: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _figures(rows: pd.DataFrame, comparison: pd.DataFrame, run: dict) -> dict[str, Any]:
+def _figures(rows: pd.DataFrame, comparison: pd.DataFrame, run: dict, jobs: int) -> dict[str, Any]:
+    """Every list of figures by its name in the page, drawn in as many processes as there are jobs."""
     means = averages(comparison)
     pairs = list(dict.fromkeys(zip(means["classifier"], means["route"], strict=True)))
     stages = {name: seconds for name, seconds in run.get("stages", {}).items() if isinstance(seconds, int | float)}
-    return {
-        "average_figures": [figures.draw_averages(means, *pair) for pair in pairs],
-        "rank_figures": [figures.draw_ranks(ranks) for ranks in plot_data.rank_comparisons(comparison)],
-        **_illustrations(),
-        "choice_figures": [figures.draw_choices(*pair, shares) for pair, shares in plot_data.chosen_parameters(rows).items()],
-        "stage_figures": [figures.draw_stages(stages)] if stages else [],
+    calls: dict[str, list[tuple]] = {
+        "choice_figures": [(figures.draw_choices, *pair, shares) for pair, shares in plot_data.chosen_parameters(rows).items()],
+        "region_figures": [(_draw_regions, name) for name in ("svdd", "ocsvm")],
+        "spectrum_figures": [(figures.draw_spectrum, scale, spectrum) for scale, spectrum in plot_data.spectra().items()],
+        "average_figures": [(figures.draw_averages, means, *pair) for pair in pairs],
+        "rank_figures": [(figures.draw_ranks, ranks) for ranks in plot_data.rank_comparisons(comparison)],
+        "stage_figures": [(figures.draw_stages, stages)] if stages else [],
     }
+    drawn = iter(Parallel(n_jobs=jobs, batch_size=1)(delayed(draw)(*args) for part in calls.values() for draw, *args in part))
+    return {name: [next(drawn) for _ in part] for name, part in calls.items()}
 
 
-@cache
-def _illustrations() -> dict[str, list]:
-    """The figures that do not depend on the run."""
-    return {
-        "spectrum_figures": [figures.draw_spectrum(scale, spectrum) for scale, spectrum in plot_data.spectra().items()],
-        "region_figures": [figures.draw_regions(plot_data.regions(name)) for name in ("svdd", "ocsvm")],
-    }
+def _draw_regions(name: str):
+    return figures.draw_regions(plot_data.regions(name))
 
 
 def _statements(comparison: pd.DataFrame) -> list[dict]:
