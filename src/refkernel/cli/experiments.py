@@ -1,4 +1,4 @@
-"""The `refkernel` command: the article's experiments, their tables and their report."""
+"""The commands of the article: its experiments, their tables and their report."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from .datasets import DataError, list_tasks
-from .paper.protocol import CLASSIFIERS, ROUTES, VARIANTS, Settings
-from .paper.runner import ResultsError, run
-
-app = typer.Typer(help="One-class classification with reference kernels.", no_args_is_help=True, add_completion=False)
-console = Console()
-errors = Console(stderr=True)
+from ..datasets import list_tasks
+from ..paper.protocol import CLASSIFIERS, ROUTES, VARIANTS, Settings
+from ..paper.runner import run
+from .app import app, clear_errors, console, errors
 
 
 class Splits(str, Enum):
@@ -58,7 +54,7 @@ def reproduce(
         solver=solver.value,
         seed=seed,
     )
-    with _clear_errors():
+    with clear_errors():
         facts = _run_with_bar(settings, out, jobs, data_dir)
         _summary(out, facts, report, jobs)
 
@@ -66,9 +62,9 @@ def reproduce(
 @app.command()
 def tables(results: Annotated[Path, typer.Argument(help="Folder of a run.")] = Path("results")) -> None:
     """Write the article's four tables from a run's rows, as CSV, Markdown and LaTeX."""
-    from .paper.tables import write_tables
+    from ..paper.tables import write_tables
 
-    with _clear_errors():
+    with clear_errors():
         for path in write_tables(results):
             console.print(path)
 
@@ -79,9 +75,9 @@ def report(
     compare_with: Annotated[Path | None, typer.Option(help="Another run to set beside it, for example with --solver exact.")] = None,
 ) -> None:
     """Write report.html, one file that opens anywhere."""
-    from .report import build_report
+    from ..report import build_report
 
-    with _clear_errors():
+    with clear_errors():
         console.print(build_report(results, compare_with=compare_with))
 
 
@@ -93,21 +89,6 @@ def tasks(splits: Annotated[Splits, typer.Option()] = Splits.authors) -> None:
         sizes = (str(size) for size in (task.n_targets, task.n_outliers, task.n_features))
         table.add_row(task.name, task.dataset, task.target, *sizes, "yes" if task.embedded else "no")
     console.print(table)
-
-
-class _clear_errors:
-    """Errors that a user can mend are one message and exit code 1, not a traceback."""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, trace):
-        if isinstance(error, DataError | ResultsError | ImportError | ValueError | FileNotFoundError):
-            errors.print(f"[bold red]Error:[/] {error}", highlight=False, soft_wrap=True)
-            raise typer.Exit(1) from error
-        if isinstance(error, KeyboardInterrupt):
-            errors.print("Stopped. What was finished is kept: the same command continues from here.")
-            raise typer.Exit(130) from error
 
 
 def _run_with_bar(settings, out, jobs, data_dir) -> dict[str, Any]:
@@ -126,7 +107,7 @@ def _run_with_bar(settings, out, jobs, data_dir) -> dict[str, Any]:
 
 def _summary(out, facts, with_report, jobs):
     """Averages beside the article's, how many cells agree, how long it took, and where the files are."""
-    from .paper.tables import averages, compare, counts, read_rows, summarise, variant_name, write_tables
+    from ..paper.tables import averages, compare, counts, read_rows, summarise, variant_name, write_tables
 
     comparison = compare(summarise(read_rows(out)))
     table = Table("classifier", "route", "variant", "Gmean", "article", "difference", title="Averages over the tasks of this run (%)")
@@ -147,7 +128,7 @@ def _summary(out, facts, with_report, jobs):
     if not with_report:
         return
     try:
-        from .report import build_report
+        from ..report import build_report
     except ImportError as error:
         console.print(f"No report: {error}. Install refkernel[report].")
         return
@@ -156,8 +137,3 @@ def _summary(out, facts, with_report, jobs):
 
 def _names(text) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def main() -> None:
-    """Entry point of the `refkernel` command."""
-    app()
