@@ -19,7 +19,8 @@ from refkernel.cli import app
 from refkernel.datasets import load_task
 from refkernel.metrics import gmean_score
 from refkernel.paper.protocol import SCALES, VALUES, Settings, Unit
-from refkernel.paper.runner import ResultsError, run, run_unit
+from refkernel.paper.rows import ResultsError
+from refkernel.paper.runner import run, run_unit
 
 SMALL = Settings(tasks=("Iris1", "Seed2"), splits_count=1, repeats=2)
 CLI = [sys.executable, "-c", "from refkernel.cli import main; main()", "reproduce"]

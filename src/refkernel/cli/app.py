@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..datasets import DataError
-from ..paper.runner import ResultsError
+from ..paper.rows import ResultsError
 
 app = typer.Typer(help="One-class classification with reference kernels.", no_args_is_help=True, add_completion=False)
 console = Console()
