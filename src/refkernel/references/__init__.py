@@ -1,0 +1,47 @@
+"""Where reference vectors come from: strategies that compose with ``+``.
+
+A strategy draws the reference vectors R (m × d) for one fit from the training rows and a random state. A new
+strategy is a subclass with one ``draw``. Sizes are a fraction of the number of targets n (rounded down), a count,
+or a name, with q the number of outliers: ``"balanced"`` (the article's T = min(n, q)), ``"outliers"`` (q),
+``"rounded_half"`` (n/2, halves rounded up).
+
+Examples
+--------
+>>> import numpy as np, refkernel as rk
+>>> X = np.random.default_rng(0).normal(size=(40, 3))
+>>> inside_and_around = rk.references.KMeans(10) + rk.references.Shell(0.5)
+>>> rk.ReferenceMap(references=inside_and_around, random_state=0).fit(X).references_.shape
+(30, 3)
+"""
+
+from .base import GENERATED, Given, References, Strategy, Sum, TrainingRows, as_strategy
+from .draws import KMeans, Normal, NormalLike, Pushed, Shell, Uniform
+from .named import CASES, NAMES, NEGATIVES_OPTIONS, case, negatives_option
+from .rows import FarthestFirst, LeverageScores, Negatives, Subset, Training, leverage_scores
+
+__all__ = [
+    "CASES",
+    "GENERATED",
+    "NAMES",
+    "NEGATIVES_OPTIONS",
+    "FarthestFirst",
+    "Given",
+    "KMeans",
+    "LeverageScores",
+    "Negatives",
+    "Normal",
+    "NormalLike",
+    "Pushed",
+    "References",
+    "Shell",
+    "Strategy",
+    "Subset",
+    "Sum",
+    "Training",
+    "TrainingRows",
+    "Uniform",
+    "as_strategy",
+    "case",
+    "leverage_scores",
+    "negatives_option",
+]

@@ -1,0 +1,64 @@
+"""Strategies by number and name: the article's cases, the follow-up's options with negatives."""
+
+from __future__ import annotations
+
+from sklearn.base import clone
+
+from .base import NAMES, Strategy
+from .draws import KMeans, Normal, NormalLike, Pushed, Shell, Uniform
+from .rows import FarthestFirst, LeverageScores, Negatives, Subset, Training
+
+CASES = {
+    1: Training(),
+    2: Normal(),
+    3: Subset(0.5),
+    4: Normal(0.5),
+    5: Training() + Negatives(),
+    6: Training() + Normal("balanced"),
+    7: Normal() + Normal("balanced"),
+}
+"""The article's seven ways to choose references."""
+
+NEGATIVES_OPTIONS = {
+    1: Training(),
+    2: Training() + Negatives("outliers"),
+    3: Negatives("outliers"),
+    4: Normal() + NormalLike("outliers", of="negatives"),
+    5: NormalLike(of="negatives") + NormalLike("outliers", of="negatives"),
+    6: Pushed(by=0.5) + NormalLike("outliers", of="negatives"),
+    7: Negatives("outliers") + NormalLike(of="negatives"),
+    8: Negatives("outliers") + NormalLike(2.0, of="negatives"),
+    9: Negatives("outliers") + NormalLike("rounded_half", of="negatives"),
+}
+"""The follow-up's nine ways to choose references with all known outliers."""
+
+NAMES.update(
+    {
+        "training": Training(),
+        "subset": Subset(),
+        "normal": Normal(),
+        "negatives": Negatives(),
+        "kmeans": KMeans(),
+        "leverage": LeverageScores(),
+        "farthest": FarthestFirst(),
+        "uniform": Uniform(),
+        "shell": Shell(),
+        "normal_like": NormalLike(),
+        **{f"case{number}": strategy for number, strategy in CASES.items()},
+        **{f"negatives{number}": strategy for number, strategy in NEGATIVES_OPTIONS.items()},
+    }
+)
+
+
+def case(number: int) -> Strategy:
+    """The article's case 1 … 7."""
+    if number not in CASES:
+        raise ValueError(f"case({number!r}): the article's cases are numbered 1 to 7.")
+    return clone(CASES[number])
+
+
+def negatives_option(number: int) -> Strategy:
+    """The reference set 1 … 9 of the follow-up with negatives (Raitoharju 2025); 7 is its recommendation."""
+    if number not in NEGATIVES_OPTIONS:
+        raise ValueError(f"negatives_option({number!r}): the options are numbered 1 to 9.")
+    return clone(NEGATIVES_OPTIONS[number])
