@@ -26,7 +26,17 @@ def test_examples_of_docstrings_run_as_printed(name):
 
 def test_public_classes_have_an_example_each():
     """A class that users import from refkernel shows how it is used."""
-    shown = ("RBF", "ReferenceMap", "ReferenceKernel", "SVDD", "OneClassSVM", "TargetScaler")
+    shown = (
+        "RBF",
+        "ReferenceMap",
+        "ReferenceKernel",
+        "SVDD",
+        "OneClassSVM",
+        "ESVDD",
+        "ReferenceResidual",
+        "TargetScaler",
+        "OneClassGridSearch",
+    )
     assert [name for name in shown if ">>>" not in (getattr(refkernel, name).__doc__ or "")] == []
 
 

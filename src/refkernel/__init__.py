@@ -1,27 +1,47 @@
 """One-class classification with reference kernels, scikit-learn compatible."""
 
-from . import datasets, kernels, metrics, model_selection, references
+from . import datasets, kernels, metrics, model_selection, plot, references
+from .ellipsoid import ESVDD
 from .feature_map import NPT, ReferenceKernel, ReferenceMap
 from .kernels import RBF
 from .model_selection import OneClassGridSearch
+from .novelty import ReferenceResidual
 from .one_class import SVDD, DegenerateSolutionWarning, OneClassSVM
+from .persistence import ModelFileError, load, read_about, save
 from .preprocessing import TargetScaler
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ESVDD",
     "NPT",
     "RBF",
     "SVDD",
     "DegenerateSolutionWarning",
+    "ModelFileError",
     "OneClassGridSearch",
     "OneClassSVM",
     "ReferenceKernel",
     "ReferenceMap",
+    "ReferenceResidual",
     "TargetScaler",
     "datasets",
     "kernels",
+    "load",
     "metrics",
     "model_selection",
+    "plot",
+    "read_about",
     "references",
+    "save",
+    "to_onnx",
 ]
+
+
+def __getattr__(name):
+    """``to_onnx`` is imported when it is asked for: it needs the extra ``onnx``."""
+    if name == "to_onnx":
+        from .onnx_export import to_onnx
+
+        return to_onnx
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,6 +10,7 @@ Symbols (DESIGN: rows are samples): ``R`` (m × d) references, ``K_RR = k(R, R)`
 from __future__ import annotations
 
 from functools import partial
+from numbers import Integral
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
@@ -63,7 +64,9 @@ class _ReferenceFit(NestedParams):
         drawn = as_strategy(self.references).draw(rows, check_random_state(self.random_state))
         self.kernel_ = kernel.fit(drawn.vectors if kernel.fit_on == "references" else X[rows.targets])
         self.references_, self.reference_indices_ = drawn.vectors, drawn.indices
-        factor = factorise(self.kernel_(drawn.vectors), self.center, self.eigenvalue_floor)
+        K_RR = self.kernel_(drawn.vectors)
+        factor = factorise(K_RR, self.center, self.eigenvalue_floor)
+        self._mean_norm2 = float(K_RR.mean()) if self.center else 0.0  # of the references' mean in the kernel's space
         self.eigenvalues_ = factor.eigenvalues
         self.rank_ = factor.eigenvalues.size
         self._factor = factor
@@ -160,6 +163,48 @@ class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Reference
     def kernel_matrix(self, X, Z=None):
         """K(X, Z) = Phi(X) Phi(Z)'."""
         return self(X, Z)
+
+    def residual(self, X, rank=None):
+        """The squared distance, in the kernel's space, of each sample from the span of the references: what the map cannot see of it.
+
+        kc(x, x) - ||Phi(x)||², where kc(x, x) = k(x, x) - 2 mean_r k(x, r) + mean_rs k(r, s) is centred as the map is (k(x, x) for
+        ``center=False``). It is 0 on the references if no eigenvalue was dropped. Far from all references, for a kernel that vanishes
+        there, it tends to k(x, x) plus the squared distance of the references' span from the origin (which is at most mean_rs k(r, s)).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        rank : int, optional
+            Take the span of this many leading features only (the principal components of the references); all by default.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64, at least 0. Rounding is about 1e-16 / (smallest kept eigenvalue) of k(x, x).
+        """
+        check_is_fitted(self)
+        X = _validated(self, self.kernel_, X, reset=False).astype(np.float64, copy=False)
+        if rank is not None and not (isinstance(rank, Integral) and not isinstance(rank, bool) and 0 <= int(rank) <= self.rank_):
+            raise ValueError(f"rank={rank!r} must be an int from 0 to {self.rank_}, the number of features of the map; or None for all.")
+        residual = np.empty(X.shape[0])
+        fill = partial(self._fill_residual, X, self._factor.projection[:, :rank], residual)
+        if self.kernel_.thread_safe and X.shape[0] * self.references_.shape[0] >= MANY_ENTRIES:
+            share_rows(fill, X.shape[0])
+        else:
+            fill(0, X.shape[0])
+        return np.maximum(residual, 0.0, out=residual)
+
+    def _fill_residual(self, X, projection, residual, start, stop):
+        """residual[start:stop], block by block."""
+        m = self.references_.shape[0]
+        rows = max(1, BLOCK_ENTRIES // m)
+        kernel = self.kernel_.against(self.references_, min(rows, stop - start))
+        for i in range(start, stop, rows):
+            block = X[i : min(i + rows, stop)]
+            K = kernel(block)
+            norm2 = self.kernel_.diag(block) + self._mean_norm2
+            if self.center:
+                norm2 -= 2.0 * K[:, :m].mean(axis=1)
+            residual[i : i + block.shape[0]] = norm2 - squared_norms(K @ projection)
 
     @property
     def _n_features_out(self):

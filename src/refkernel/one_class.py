@@ -13,7 +13,7 @@ from sklearn.base import OutlierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._dual.problem import one_class_svm, svdd
+from ._dual.problem import one_class_svm, svdd, svdd_with_negatives
 from ._dual.rows import BLOCK_ENTRIES, Cached, Dense, Features
 from ._dual.solver import STOPPING_RULES, WHOLE, solve
 from ._params import NestedParams
@@ -25,6 +25,9 @@ PRECOMPUTED = "precomputed"
 
 DEFAULT_NU = 0.1
 """SVDD's nu when neither nu nor C is given."""
+
+NEGATIVES = ("ignore", "repel")
+"""What SVDD does with rows whose y is -1."""
 
 
 class DegenerateSolutionWarning(UserWarning):
@@ -52,9 +55,10 @@ class _OneClass(OutlierMixin, NestedParams):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Training samples; the kernel matrix (n_samples, n_samples) for ``kernel="precomputed"``.
         y : array-like of shape (n_samples,), optional
-            -1 marks known outliers: they never train the description, and feed the references that ask for them.
+            -1 marks known outliers: they feed the references that ask for them, and train nothing else but
+            ``SVDD(negatives="repel")``.
         sample_weight : array-like of shape (n_samples,), optional
-            Each target's bound is multiplied by its weight; a weight of 0 leaves the row out.
+            The bound of each row's dual weight is multiplied by its weight; a weight of 0 leaves the row out.
 
         Returns
         -------
@@ -62,12 +66,13 @@ class _OneClass(OutlierMixin, NestedParams):
         """
         kernel = self._kernel()
         X = self._validated(X, kernel, reset=True)
-        training, weight = self._training_rows(X, y, sample_weight)
-        self.kernel_ = kernel if kernel == PRECOMPUTED else kernel.fit_copy(training, weight, self.random_state)
-        rows = self._rows(X, training.targets)
+        training, weight = training_rows(X, y, sample_weight)
+        self.kernel_ = kernel if kernel == PRECOMPUTED else kernel.fit_copy(training, weight[training.targets], self.random_state)
+        used, signed_weight = self._used_rows(training, weight)
+        rows = self._rows(X, used)
         _check_values(rows.diag, X)
-        solution = solve(self._problem(rows.diag, weight), rows, tol=self.tol, stopping=self.stopping, max_iter=self.max_iter)
-        self._store(X, training.targets, solution)
+        solution = solve(self._problem(rows.diag, signed_weight), rows, tol=self.tol, stopping=self.stopping, max_iter=self.max_iter)
+        self._store(X, used, solution)
         self._warn(solution, rows)
         return self
 
@@ -131,27 +136,20 @@ class _OneClass(OutlierMixin, NestedParams):
             raise ValueError(f'With kernel="precomputed", fit takes the square kernel matrix of the samples; X has shape {X.shape}.')
         return X
 
-    def _training_rows(self, X, y, sample_weight):
-        """The rows of this fit without targets of weight 0, and the weights of its targets."""
-        weight = np.ones(X.shape[0]) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
-        if weight.shape != (X.shape[0],) or not np.isfinite(weight).all() or (weight < 0).any():
-            raise ValueError(f"sample_weight must hold {X.shape[0]} finite numbers >= 0, one for each row of X.")
-        is_target = target_mask(X, y)
-        targets = np.flatnonzero(is_target & (weight > 0))
-        if targets.size == 0:
-            raise ValueError("Sample weights must contain at least one non-zero number among the targets: all are 0.")
-        return TrainingRows(X, targets, np.flatnonzero(~is_target)), weight[targets]
+    def _used_rows(self, training, weight):
+        """The rows that the dual problem sees, and their weights."""
+        return training.targets, weight[training.targets]
 
-    def _rows(self, X, targets):
+    def _rows(self, X, used):
         if self.kernel_ == PRECOMPUTED:
-            return Dense(symmetric(X[np.ix_(targets, targets)], "precomputed kernel matrix"))
-        X = X if targets.size == X.shape[0] else X[targets]
+            return Dense(symmetric(X[np.ix_(used, used)], "precomputed kernel matrix"))
+        X = X if np.array_equal(used, np.arange(X.shape[0])) else X[used]
         Phi = self.kernel_.features(X)
         return Cached(self.kernel_, X, self.cache_size) if Phi is None else Features(Phi)
 
-    def _store(self, X, targets, solution):
+    def _store(self, X, used, solution):
         support = solution.support
-        self.support_ = targets[support]
+        self.support_ = used[support]
         self.dual_coef_ = solution.b[None, support]
         self.support_vectors_ = np.empty((0, X.shape[1])) if self.kernel_ == PRECOMPUTED else X[self.support_]
         Phi = None if self.kernel_ == PRECOMPUTED else self.kernel_.features(self.support_vectors_)
@@ -195,6 +193,10 @@ class SVDD(_OneClass):
 
         min R² + C Σ ξ_i   subject to   ||phi(x_i) - c||² <= R² + ξ_i,  ξ_i >= 0
 
+    With ``negatives="repel"`` known outliers x_l must lie outside it (Tax and Duin, 2004):
+
+        min R² + C Σ ξ_i + C_negative Σ ξ_l   subject also to   ||phi(x_l) - c||² >= R² - ξ_l,  ξ_l >= 0
+
     Parameters
     ----------
     kernel : str, kernel object, ReferenceKernel, ReferenceMap, callable or "precomputed", default="rbf"
@@ -204,6 +206,12 @@ class SVDD(_OneClass):
         0.1 when neither nu nor C is given.
     C : float >= 1 / n, optional
         The price of leaving a target outside.
+    negatives : {"ignore", "repel"}, default="ignore"
+        What rows with y = -1 do: nothing (but feed references that ask for them), or push the ball away as well.
+        Without such rows both are the same.
+    C_negative : float > 0, optional
+        The price of leaving a negative inside; used by ``negatives="repel"``. C n / q when not given, for q negatives:
+        all of them together then weigh as much as the n targets (n and q are sums of sample weights, if there are any).
     tol : float, default=1e-6
         Relative duality gap at which the solver stops.
     max_iter : int, default=-1
@@ -217,13 +225,22 @@ class SVDD(_OneClass):
 
     Attributes
     ----------
-    radius_ : float, R.
+    radius_ : float, R: the mean over the samples with free weights, of both kinds.
     offset_ : float, -R², less a rounding's worth so that samples on the boundary count as inside;
         ``decision_function = score_samples - offset_``.
     support_ : (n_SV,) rows of X with a weight; ``support_vectors_`` are these rows, ``dual_coef_`` (1, n_SV) the weights.
+        Negatives that repel come after the targets; their weights are negative. All weights sum to 1.
     duality_gap_ : float, the certificate: the relative gap at the end.
     n_iter_ : int, moves made.
     kernel_ : the fitted kernel.
+
+    Notes
+    -----
+    Targets and negatives with free weights lie both on the ball's boundary. Negatives are therefore asked to lie 1e-8 of the
+    kernel's size farther out, and offset_ is midway: on the boundary targets count as inside, negatives as outside.
+
+    All weights sum to 1, so those of negatives sum to at most C n - 1 = 1 / nu - 1: nu = 1 leaves them nothing. If theirs sum to -s,
+    nu (1 + s) takes nu's place as the bound on the share of targets outside: negatives that cannot be told from targets cost targets.
 
     Examples
     --------
@@ -232,15 +249,36 @@ class SVDD(_OneClass):
     >>> model = rk.SVDD(nu=0.1).fit(X)
     >>> model.predict([[0.0, 0.0], [5.0, 5.0]])
     array([ 1, -1])
+
+    A known outlier amid the targets:
+
+    >>> X, y = np.vstack([X, [[0.0, 0.0]]]), np.r_[np.ones(100), -1]
+    >>> rk.SVDD(rk.RBF(scale=0.1), nu=0.1, negatives="repel").fit(X, y).predict([[0.0, 0.0], [1.0, 0.0]])
+    array([-1,  1])
     """
 
     formulation = "svdd"
     _score_uses_diag = True
 
-    def __init__(self, kernel="rbf", *, nu=None, C=None, tol=1e-6, max_iter=-1, cache_size=200, stopping="relative", random_state=None):
+    def __init__(
+        self,
+        kernel="rbf",
+        *,
+        nu=None,
+        C=None,
+        negatives="ignore",
+        C_negative=None,
+        tol=1e-6,
+        max_iter=-1,
+        cache_size=200,
+        stopping="relative",
+        random_state=None,
+    ):
         self.kernel = kernel
         self.nu = nu
         self.C = C
+        self.negatives = negatives
+        self.C_negative = C_negative
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
@@ -252,11 +290,27 @@ class SVDD(_OneClass):
         model = self.fit(X, y, **kwargs)
         return model.predict(X, diag=np.diagonal(X) if self.kernel_ == PRECOMPUTED else None)
 
-    def _problem(self, diag, weight):
+    def _used_rows(self, training, weight):
+        """With negatives="repel" the outliers too, after the targets and with negative weights."""
+        check_choice("negatives", self.negatives, NEGATIVES)
+        used, target_weight = super()._used_rows(training, weight)
+        if self.negatives == "ignore":
+            return used, target_weight
+        repelled = training.outliers[weight[training.outliers] > 0]
+        return np.concatenate([used, repelled]), np.concatenate([target_weight, -weight[repelled]])
+
+    def _problem(self, diag, signed_weight):
         _check_solver_params(self)
         parameter, value = self.solved_parameter(self.nu, self.C)
-        n = weight.sum()
-        return svdd(diag, check_bound(value, n) if parameter == "C" else 1.0 / (check_nu(value) * n), weight)
+        if self.C_negative is not None:
+            check_positive("C_negative", self.C_negative)
+        is_target = signed_weight > 0
+        n = signed_weight[is_target].sum()
+        C = check_bound(value, n) if parameter == "C" else 1.0 / (check_nu(value) * n)
+        if is_target.all():
+            return svdd(diag, C, signed_weight)
+        C_negative = C * n / -signed_weight[~is_target].sum() if self.C_negative is None else self.C_negative
+        return svdd_with_negatives(diag, C, C_negative, signed_weight)
 
     @staticmethod
     def solved_parameter(nu, C):
@@ -265,12 +319,13 @@ class SVDD(_OneClass):
             raise ValueError(f"nu={nu!r} and C={C!r} are both given: pass one of them (C = 1 / (nu n)).")
         return ("C", C) if C is not None else ("nu", DEFAULT_NU if nu is None else nu)
 
-    def _store(self, X, targets, solution):
-        super()._store(X, targets, solution)
+    def _store(self, X, used, solution):
+        super()._store(X, used, solution)
         self._center_norm2 = solution.quadratic
         radius2 = max(solution.quadratic - 2.0 * solution.rho, 0.0)
         self.radius_ = float(np.sqrt(radius2))
-        self.offset_ = -float(radius2 + solution.boundary_slack)
+        repelled = (solution.b < 0).any()
+        self.offset_ = -float(radius2 + (0.5 * solution.negative_margin if repelled else solution.boundary_slack))
 
     def _score(self, sums, diag):
         """-||phi(x) - c||²"""
@@ -331,8 +386,8 @@ class OneClassSVM(_OneClass):
         _check_solver_params(self)
         return one_class_svm(diag, check_nu(self.nu), weight)
 
-    def _store(self, X, targets, solution):
-        super()._store(X, targets, solution)
+    def _store(self, X, used, solution):
+        super()._store(X, used, solution)
         self.offset_ = float(solution.rho) - solution.boundary_slack
 
     def _warn(self, solution, rows):
@@ -348,6 +403,18 @@ class OneClassSVM(_OneClass):
     def _score(self, sums, diag):
         """w · phi(x)"""
         return sums
+
+
+def training_rows(X, y, sample_weight):
+    """The rows of this fit without targets of weight 0, and the weight of every row of X."""
+    weight = np.ones(X.shape[0]) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
+    if weight.shape != (X.shape[0],) or not np.isfinite(weight).all() or (weight < 0).any():
+        raise ValueError(f"sample_weight must hold {X.shape[0]} finite numbers >= 0, one for each row of X.")
+    is_target = target_mask(X, y)
+    targets = np.flatnonzero(is_target & (weight > 0))
+    if targets.size == 0:
+        raise ValueError("Sample weights must contain at least one non-zero number among the targets: all are 0.")
+    return TrainingRows(X, targets, np.flatnonzero(~is_target)), weight
 
 
 def _check_values(diag, X):

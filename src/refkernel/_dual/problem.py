@@ -12,6 +12,10 @@ ROUNDING = 1e-12
 BOUNDARY_SLACK = 1e-10
 """Scores are sums of kernel values that are known, through the whitening of a reference kernel, to about this share of their size."""
 
+NEGATIVE_MARGIN = 1e-8
+"""How far outside the ball negatives are asked to lie, as a share of the kernel's size: free targets and free negatives would else
+both lie on the boundary, where no threshold tells them apart. Half of it is above the solver's default tolerance and BOUNDARY_SLACK."""
+
 
 @dataclass(frozen=True)
 class DualProblem:
@@ -58,6 +62,11 @@ class Solution:
         return BOUNDARY_SLACK * self.size * float(np.abs(self.b).sum())
 
     @property
+    def negative_margin(self) -> float:
+        """How far beyond R² negatives are asked to lie."""
+        return NEGATIVE_MARGIN * self.size
+
+    @property
     def is_zero(self) -> bool:
         """Whether the certificate cannot tell w = Σ b phi(x) from 0."""
         return 0.5 * abs(self.quadratic) <= max(self.gap, ROUNDING) * self.scale
@@ -77,6 +86,16 @@ def one_class_svm(diag, nu, sample_weight) -> DualProblem:
 def svdd(diag, C, sample_weight) -> DualProblem:
     """min ½ b'Kb - ½ diag(K)'b, Σ b = 1, 0 <= b <= C w: Tax and Duin's dual, halved (as LIBSVM's tools solve it)."""
     return DualProblem(-0.5 * diag, np.zeros_like(sample_weight), C * sample_weight, 1.0)
+
+
+def svdd_with_negatives(diag, C, C_negative, signed_weight) -> DualProblem:
+    """As ``svdd``, with 0 <= b <= C w for targets (w > 0) and C_negative w <= b <= 0 for negatives (w < 0), which must lie outside.
+
+    Outside is ||phi(x) - c||² >= R² + NEGATIVE_MARGIN max |diag|: that much is taken off the diagonal of negatives in the linear term.
+    """
+    margin = NEGATIVE_MARGIN * np.abs(diag).max()
+    p = -0.5 * np.where(signed_weight < 0, diag - margin, diag)
+    return DualProblem(p, C_negative * np.minimum(signed_weight, 0.0), C * np.maximum(signed_weight, 0.0), 1.0)
 
 
 def ocsvm_family(bounds):

@@ -1,9 +1,9 @@
 """The `refkernel` command."""
 
-from . import experiments
+from . import experiments, own_data
 from .app import app
 
-__all__ = ["app", "experiments", "main"]
+__all__ = ["app", "experiments", "main", "own_data"]
 
 
 def main() -> None:

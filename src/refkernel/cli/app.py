@@ -1,10 +1,14 @@
-"""What all commands share: the application, the two consoles, and errors as messages."""
+"""What all commands share: the application, the two consoles, errors as messages, a bar for long runs."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from ..datasets import DataError
 from ..paper.rows import ResultsError
@@ -12,6 +16,11 @@ from ..paper.rows import ResultsError
 app = typer.Typer(help="One-class classification with reference kernels.", no_args_is_help=True, add_completion=False)
 console = Console()
 errors = Console(stderr=True)
+
+
+class Splits(str, Enum):
+    embedded = "embedded"
+    authors = "authors"
 
 
 class clear_errors:
@@ -27,3 +36,23 @@ class clear_errors:
         if isinstance(error, KeyboardInterrupt):
             errors.print("Stopped. What was finished is kept: the same command continues from here.")
             raise typer.Exit(130) from error
+
+
+def with_bar(name: str, call: Callable):
+    """The result of ``call(progress)``, where ``progress(done, total)`` moves a bar; nothing is shown where there is no terminal."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("runs"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=errors, disable=not errors.is_terminal, speed_estimate_period=600) as bar:
+        shown = bar.add_task(name, total=None)
+        return call(lambda done, total: bar.update(shown, completed=done, total=total))
+
+
+def names(text: str) -> tuple[str, ...]:
+    """The names in a list that is separated by commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())

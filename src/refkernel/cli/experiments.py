@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ..datasets import list_tasks
 from ..paper.protocol import CLASSIFIERS, ROUTES, VARIANTS, Settings
 from ..paper.runner import run
-from .app import app, clear_errors, console, errors
-
-
-class Splits(str, Enum):
-    embedded = "embedded"
-    authors = "authors"
+from .app import Splits, app, clear_errors, console, names, with_bar
 
 
 class Solver(str, Enum):
@@ -45,17 +39,17 @@ def reproduce(
     """Run the article's experiments; write rows.csv, tables and the report."""
     settings = Settings(
         splits=splits.value,
-        tasks=_names(tasks),
-        variants=_names(variants),
-        classifiers=_names(classifiers),
-        routes=_names(routes),
+        tasks=names(tasks),
+        variants=names(variants),
+        classifiers=names(classifiers),
+        routes=names(routes),
         splits_count=splits_count,
         repeats=repeats,
         solver=solver.value,
         seed=seed,
     )
     with clear_errors():
-        facts = _run_with_bar(settings, out, jobs, data_dir)
+        facts = with_bar("reproduce", lambda progress: run(settings, out, jobs=jobs, data_dir=data_dir, progress=progress))
         _summary(out, facts, report, jobs)
 
 
@@ -91,20 +85,6 @@ def tasks(splits: Annotated[Splits, typer.Option()] = Splits.authors) -> None:
     console.print(table)
 
 
-def _run_with_bar(settings, out, jobs, data_dir) -> dict[str, Any]:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("runs"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=errors, disable=not errors.is_terminal, speed_estimate_period=600) as bar:
-        shown = bar.add_task("reproduce", total=None)
-        return run(settings, out, jobs=jobs, data_dir=data_dir, progress=lambda done, total: bar.update(shown, completed=done, total=total))
-
-
 def _summary(out, facts, with_report, jobs):
     """Averages beside the article's, how many cells agree, how long it took, and where the files are."""
     from ..paper.tables import averages, compare, counts, read_rows, summarise, variant_name, write_tables
@@ -133,7 +113,3 @@ def _summary(out, facts, with_report, jobs):
         console.print(f"No report: {error}. Install refkernel[report].")
         return
     console.print(f"Report: {build_report(out, jobs=jobs)}", soft_wrap=True)
-
-
-def _names(text) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())

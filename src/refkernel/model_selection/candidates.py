@@ -108,7 +108,7 @@ def _steps(estimator):
 def _shared(estimator):
     """The estimator's parts, if it is a classifier of this package on a kernel that can be shared; else None."""
     *prefix, classifier = (step for step in _steps(estimator) if step not in (None, "passthrough"))
-    if not hasattr(classifier, "solved_parameter") or _is_precomputed(classifier.kernel):
+    if not hasattr(classifier, "solved_parameter") or _is_precomputed(classifier.kernel) or _trains_on_negatives(classifier):
         return None
     kernel = as_kernel(classifier.kernel)
     reference = None
@@ -141,6 +141,11 @@ def _axis_names(estimator) -> dict[str, str]:
 
 def _is_linear(kernel) -> bool:
     return not _is_precomputed(kernel) and type(as_kernel(kernel)) is type(as_kernel("linear"))
+
+
+def _trains_on_negatives(classifier) -> bool:
+    """Whether the dual problem sees known outliers too: what candidates share is made for targets."""
+    return getattr(classifier, "negatives", "ignore") != "ignore"
 
 
 def _is_precomputed(kernel) -> bool:

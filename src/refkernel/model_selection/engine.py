@@ -227,6 +227,16 @@ class Samples:
             Phi_test = Phi[self.n :]
         np.einsum("ij,ij->i", Phi_test, Phi_test, out=diag_test)
 
+    def whole(self, kernel) -> tuple[np.ndarray, np.ndarray | None]:
+        """k(Z, Z) for Z = the targets and all test samples, and their features where there are references, for one base kernel."""
+        fitted = self._resolved(kernel)
+        if self.references is None:
+            return fitted(self.Z), None
+        whitening = self.references.whitening(kernel, fitted, self.clock)
+        Phi = whitening.features(whitening.centred_rows(self._values(fitted, self.references.R)))
+        self.clock.lap("products")
+        return Phi @ Phi.T, Phi
+
     def rank(self, kernel) -> int | None:
         """The dimension of the map for one base kernel; None for the plain kernel, which has no finite map."""
         if self.references is None:

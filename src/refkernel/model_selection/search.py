@@ -55,9 +55,10 @@ class OneClassGridSearch(BaseSearchCV):
 
     Notes
     -----
-    ``fit(X, y)``: rows with y = -1 are known outliers. Those of the training folds never train a description; they feed
-    references that ask for them. Scores see both kinds. A fold whose test part lacks one kind cannot be scored by gmean and
-    its kin: its score is NaN, a warning names it, and means are taken over the other folds.
+    ``fit(X, y)``: rows with y = -1 are known outliers. Those of the training folds feed references that ask for them, and train
+    nothing else but ``SVDD(negatives="repel")``, whose candidates run one by one. Scores see both kinds. A fold whose test part
+    lacks one kind cannot be scored by gmean and its kin: its score is NaN, a warning names it, and means are taken over the other
+    folds.
 
     Examples
     --------

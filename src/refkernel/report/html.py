@@ -188,8 +188,8 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 120 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
 
 
-def render(**values: Any) -> str:
-    """The page for the values that the template names."""
+def render(template: str, **values: Any) -> str:
+    """The page of a template, for the values that it names."""
     folder = files(__package__)
     loader = jinja2.FunctionLoader(lambda name: folder.joinpath(name).read_text(encoding="utf-8"))
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
@@ -198,4 +198,4 @@ def render(**values: Any) -> str:
     assets = {
         name: Markup(folder.joinpath(file).read_text(encoding="utf-8")) for name, file in [("style", "style.css"), ("script", "script.js")]
     }
-    return environment.get_template("template.html").render(**values, **assets)
+    return environment.get_template(template).render(**values, **assets)

@@ -39,6 +39,8 @@ function filter() {
   const active = Array.from(form.querySelectorAll("select")).some((select) => select.value);
   document.getElementById("shown").textContent = active ? `${shown.length} of ${tables.length} tables; averages are over all tasks` : "";
 }
-form.addEventListener("change", filter);
-form.addEventListener("submit", (event) => event.preventDefault());
-filter();
+if (form) {
+  form.addEventListener("change", filter);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  filter();
+}

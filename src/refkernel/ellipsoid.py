@@ -1,0 +1,152 @@
+"""ESVDD: the ellipsoid around most of the targets, on explicit features."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._validation import OUTLIER, is_number
+from .one_class import SVDD, training_rows
+
+SINGULAR = 1e-12
+"""A feature of which less than this share of its variance is its own, given those before it, is taken as dependent on them."""
+
+
+class ESVDD(OutlierMixin, BaseEstimator):
+    """Ellipsoidal support vector data description: the smallest ellipsoid of the targets' own shape around most of them.
+
+        min R² + C Σ ξ_i   subject to   (x_i - c)' E^-1 (x_i - c) <= R² + ξ_i,  ξ_i >= 0
+
+    E is the covariance of the targets, so that this is SVDD after whitening. It needs explicit features, and works on X as it is;
+    after a :class:`ReferenceMap` in a pipeline it is an ellipsoid in the kernel's space.
+
+    Parameters
+    ----------
+    nu : float in (0, 1], optional
+        C = 1 / (nu n): an upper bound on the share of targets left outside, a lower bound on that of support vectors.
+        0.1 when neither nu nor C is given.
+    C : float >= 1 / n, optional
+        The price of leaving a target outside.
+    regularization : float >= 0, default=1e-3
+        E is the covariance plus regularization times its mean eigenvalue times I. Towards 0 the description follows any invertible
+        affine map of X; towards infinity it is SVDD with the linear kernel.
+    tol : float, default=1e-6
+        Relative duality gap at which the solver stops.
+    max_iter : int, default=-1
+        Limit on the solver's moves; -1 is max(10 million, 100 n).
+
+    Attributes
+    ----------
+    center_ : (n_features,) c.
+    covariance_ : (n_features, n_features) E, regularised; its sums are divided by n (by the sum of weights).
+    radius_ : float, R.
+    offset_ : float, -R², less a rounding's worth so that samples on the boundary count as inside;
+        ``decision_function = score_samples - offset_``, and ``score_samples`` is -(x - c)' E^-1 (x - c).
+    support_, support_vectors_, dual_coef_, duality_gap_, n_iter_
+        As for :class:`SVDD`.
+
+    Notes
+    -----
+    Where there are as many features as targets (as after ``NPT``) the covariance alone puts every target at the same distance from
+    the mean: only the regularisation then tells them apart. Use fewer references than targets, or raise ``regularization``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from refkernel import ESVDD
+    >>> X = np.random.default_rng(0).normal(size=(100, 2)) * [1.0, 100.0]
+    >>> ESVDD(nu=0.1, regularization=0.0).fit(X).predict([[0.0, 100.0], [5.0, 0.0]])
+    array([ 1, -1])
+    """
+
+    def __init__(self, *, nu=None, C=None, regularization=1e-3, tol=1e-6, max_iter=-1):
+        self.nu = nu
+        self.C = C
+        self.regularization = regularization
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Describe the target rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training samples.
+        y : array-like of shape (n_samples,), optional
+            -1 marks known outliers, which are left out; all other rows are targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weighs each target in the covariance, and multiplies the bound of its dual weight; a weight of 0 leaves the row out.
+
+        Returns
+        -------
+        self
+        """
+        if not (is_number(self.regularization) and self.regularization >= 0):
+            raise ValueError(f"regularization={self.regularization!r} must be a number >= 0: a share of the covariance's mean eigenvalue.")
+        X = validate_data(self, X, dtype=np.float64)
+        rows, weight = training_rows(X, y, sample_weight)
+        targets, target_weight = X[rows.targets], weight[rows.targets]
+        self._mean = _mean(targets, target_weight)
+        self.covariance_ = _covariance(targets - self._mean, target_weight, self.regularization)
+        self._L = _cholesky(self.covariance_, self.regularization, len(targets))
+        is_outlier = np.isin(np.arange(X.shape[0]), rows.outliers)
+        ball = SVDD("linear", nu=self.nu, C=self.C, tol=self.tol, max_iter=self.max_iter)
+        self._ball = ball.fit(self._whitened(X), np.where(is_outlier, OUTLIER, 1), weight)
+        self.center_ = self._mean + self._L @ (self._ball.dual_coef_[0] @ self._ball.support_vectors_)
+        self.support_vectors_ = X[self._ball.support_]
+        for name in ("radius_", "offset_", "support_", "dual_coef_", "duality_gap_", "n_iter_"):
+            setattr(self, name, getattr(self._ball, name))
+        return self
+
+    def fit_predict(self, X, y=None, **kwargs):
+        """Fit, and label the training rows."""
+        return self.fit(X, y, **kwargs).predict(X)
+
+    def score_samples(self, X):
+        """-(x - c)' E^-1 (x - c) for every row of X; higher is more normal."""
+        check_is_fitted(self)
+        return self._ball.score_samples(self._whitened(validate_data(self, X, reset=False, dtype=np.float64)))
+
+    def decision_function(self, X):
+        """``score_samples(X) - offset_``: at least 0 for samples that belong to the targets."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X):
+        """+1 for targets, -1 for outliers."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    def _whitened(self, X):
+        """(X - mean) L^-T with E = LL': inner products are those of E^-1."""
+        return solve_triangular(self._L, (X - self._mean).T, lower=True, check_finite=False).T
+
+
+def _mean(X, weight):
+    """The weighted mean, from the first row on: rows far from the origin lose no digits, equal rows have it exactly."""
+    return X[0] + np.average(X - X[0], axis=0, weights=weight)
+
+
+def _covariance(centred, weight, regularization):
+    """The weighted covariance and its regularisation; I where all rows are equal, and any shape gives the same description."""
+    if not centred.any():
+        return np.eye(centred.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        E = (centred * (weight / weight.sum())[:, None]).T @ centred
+        mean_eigenvalue = np.trace(E) / len(E)
+    if not (np.isfinite(E).all() and 0 < mean_eigenvalue < np.inf):
+        raise ValueError("The covariance of the targets overflows or underflows. Scale the data first, for example with TargetScaler.")
+    E[np.diag_indices_from(E)] += regularization * mean_eigenvalue
+    return E
+
+
+def _cholesky(E, regularization, n):
+    """L with E = LL', if E is regular whatever the units of the features."""
+    L, refused = lapack.dpotrf(E, lower=1, clean=1)
+    if refused or (np.diagonal(L) ** 2 <= SINGULAR * np.diagonal(E)).any():
+        raise ValueError(
+            f"regularization={regularization:g} leaves the covariance of {n} targets in {len(E)} features singular: it has no inverse. "
+            "Raise regularization, or drop features that depend on others."
+        )
+    return L

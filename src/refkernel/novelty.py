@@ -1,0 +1,169 @@
+"""Novelty by the residual: how much of a sample the references' span in the kernel's space does not hold."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import OutlierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._dual.problem import BOUNDARY_SLACK
+from ._params import NestedParams
+from ._validation import check_nu, is_number
+from .feature_map import ReferenceMap
+from .kernels import RBF, as_kernel
+from .one_class import training_rows
+
+WHOLE_SHARE = 1e-9
+"""Shares (of weights, of variance) that differ by less differ by the rounding of sums: 0.29 · 100 is 28.999999999999996."""
+
+
+class ReferenceResidual(OutlierMixin, NestedParams):
+    """Novelty detection by the residual of a reference map: kernel PCA's reconstruction error (Hoffmann, 2007).
+
+    The score of a sample is minus its squared distance, in the kernel's space, from the span of the references
+    (:meth:`ReferenceMap.residual`). The threshold rejects a share nu of the targets.
+
+    A reference lies in the span, so its residual is about 0 and says nothing of new samples. The threshold is therefore measured on
+    the targets that are no references; this is why half of the targets are references by default, and not all. With
+    ``references="training"`` no target is left, and ``rank`` must truncate the span, as Hoffmann does; expect more than nu of new
+    targets to be rejected then.
+
+    Parameters
+    ----------
+    kernel : kernel object, str or callable, default=RBF()
+        The base kernel: see :mod:`refkernel.kernels`.
+    references : str, array of shape (m, n_features) or strategy, default="subset"
+        Where the references come from: see :class:`ReferenceMap`. Known outliers cannot be among them: their residual would be 0.
+    nu : float in (0, 1], default=0.1
+        The share of those targets that is rejected: at most nu, and one sample more would exceed it (nu = 1 leaves one).
+    rank : int or float in (0, 1), optional
+        Use the span of the leading principal components of the references only: at most this many, or as few as hold this share of
+        their variance. All by default.
+    center : bool, default=True
+        Centre in the kernel's space at the mean of the references.
+    eigenvalue_floor : float, default=1e-6
+        Eigenvalues of the references' (centred) kernel matrix below this are dropped.
+    random_state : int, RandomState instance or None, default=None
+        The source of everything random: which targets are references.
+
+    Attributes
+    ----------
+    map_ : the fitted :class:`ReferenceMap`.
+    rank_ : int, the principal components that are used.
+    held_out_ : rows of X that the threshold was measured on: the targets that are no references, all of them if there is none.
+    offset_ : float, minus the residual at the threshold, less a rounding's worth so that samples at it count as inside;
+        ``decision_function = score_samples - offset_``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from refkernel import ReferenceResidual
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> ReferenceResidual(random_state=0).fit(X).predict([[0.0, 0.0], [5.0, 5.0]])
+    array([ 1, -1])
+    """
+
+    def __init__(self, kernel=RBF(), references="subset", nu=0.1, rank=None, center=True, eigenvalue_floor=1e-6, random_state=None):  # noqa: B008 (copied before it changes: NestedParams)
+        self.kernel = kernel
+        self.references = references
+        self.nu = nu
+        self.rank = rank
+        self.center = center
+        self.eigenvalue_floor = eigenvalue_floor
+        self.random_state = random_state
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit the map, and measure the threshold.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training samples.
+        y : array-like of shape (n_samples,), optional
+            -1 marks known outliers, which are left out; all other rows are targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weighs each target in the share nu, not in the references; a weight of 0 leaves the row out.
+
+        Returns
+        -------
+        self
+        """
+        nu = check_nu(self.nu)
+        X = self._validated(X, reset=True)
+        training, weight = training_rows(X, y, sample_weight)
+        if training.targets.size < 2:
+            raise ValueError("The threshold needs targets beside the references, at least 2 in all; got 1 sample (n_samples = 1).")
+        reference_map = ReferenceMap(self.kernel, self.references, self.center, self.eigenvalue_floor, self.random_state)
+        self.map_ = reference_map.fit_copy(training, None, None)
+        self.rank_ = _components(self.rank, self.map_.eigenvalues_)
+        self.held_out_ = self._held_out(training)
+        score = self.score_samples(X[self.held_out_])
+        size = np.abs(self.map_.kernel_.diag(X[self.held_out_])).max()
+        self.offset_ = _quantile(score, weight[self.held_out_], nu) - BOUNDARY_SLACK * float(size)
+        return self
+
+    def fit_predict(self, X, y=None, **kwargs):
+        """Fit, and label the training rows."""
+        return self.fit(X, y, **kwargs).predict(X)
+
+    def score_samples(self, X):
+        """Minus the residual of each sample; higher is more normal."""
+        check_is_fitted(self, "map_")
+        return -self.map_.residual(self._validated(X, reset=False), self.rank_)
+
+    def decision_function(self, X):
+        """``score_samples(X) - offset_``: at least 0 for samples that belong to the targets."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X):
+        """+1 for targets, -1 for outliers."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    def _held_out(self, training):
+        """The targets that are no references; all targets where the truncated span leaves a residual to every one."""
+        rows = np.sort(np.concatenate([training.targets, training.outliers]))
+        references = rows[self.map_.reference_indices_[self.map_.reference_indices_ >= 0]]
+        known = np.isin(references, training.outliers).sum()
+        if known:
+            raise ValueError(
+                f"references={self.references!r} holds {known} known outliers: what is a reference has no residual and counts as normal. "
+                'Use references of targets, for example "subset".'
+            )
+        held_out = np.setdiff1d(training.targets, references)
+        if held_out.size == 0 and self.rank_ == self.map_.rank_:
+            raise ValueError(
+                f"references={self.references!r} makes every target a reference, and rank={self.rank!r} truncates nothing: all residuals "
+                'are 0, and no threshold follows. Use references="subset", or a lower rank such as 0.9.'
+            )
+        return held_out if held_out.size else training.targets
+
+    def _validated(self, X, reset):
+        sparse = "csr" if as_kernel(self.kernel).accepts_sparse else False
+        return validate_data(self, X, reset=reset, accept_sparse=sparse, dtype=np.float64)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = as_kernel(self.kernel).accepts_sparse
+        return tags
+
+
+def _components(rank, eigenvalues) -> int:
+    """How many of the eigenvalues, largest first, a rank stands for."""
+    if rank is None:
+        return eigenvalues.size
+    if isinstance(rank, Integral) and not isinstance(rank, bool) and int(rank) >= 1:
+        return min(int(rank), eigenvalues.size)
+    if is_number(rank) and not isinstance(rank, Integral) and 0 < rank < 1:
+        share = np.cumsum(eigenvalues) / eigenvalues.sum()
+        return int(np.searchsorted(share, rank - WHOLE_SHARE)) + 1
+    raise ValueError(f"rank={rank!r} must be an int >= 1 (components), a float in (0, 1) (a share of the variance) or None (all).")
+
+
+def _quantile(score, weight, nu) -> float:
+    """The largest of the scores below which lies at most a share nu of the weight."""
+    order = np.argsort(score, kind="stable")
+    up_to = np.cumsum(weight[order])
+    first_inside = np.searchsorted(up_to, (nu + WHOLE_SHARE) * up_to[-1], side="right")
+    return float(score[order[min(first_inside, order.size - 1)]])

@@ -1,0 +1,147 @@
+"""What the rows of a study say: averages, paired tests with Holm's correction, ranks, and curves over the number of negatives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.stats import friedmanchisquare, t
+
+from ..report.plot_data import RankComparison, critical_difference, groups_within
+from ..report.statements import ZERO, paired_p
+from .baselines import TUNED
+from .methods import ALL, COUNTS, CURVES, WITHOUT_OUTLIERS
+
+METHOD = ["classifier", "references", "negatives", "grid"]
+CHOSEN = "chosen by validation"
+"""The strategy and the classifier chosen too, run by run, among those that use no outlier in training."""
+LEVEL = 0.05
+RANKED = 12
+"""Methods in a critical-difference diagram: more cannot be read."""
+ARTICLE = {("ocsvm", "base"): 70.3, ("svdd", "case2"): 74.6}
+"""What the article reports for the base kernel's one-class SVM, and for its best SVDD without outliers."""
+NAMES = {"svdd": "SVDD", "ocsvm": "OC-SVM", "svddneg": "SVDD with negatives", "esvdd": "ESVDD"}
+REFERENCE_NAMES = {"base": "plain kernel", "-": ""}
+
+
+def read_rows(folder) -> pd.DataFrame:
+    """The rows of a study, Gmean in percent, with the methods that validation chose."""
+    path = Path(folder) / "rows.csv"
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist. Run `refkernel study --out {folder}` first, or name another folder.")
+    rows = pd.read_csv(path, dtype={"negatives": str})
+    if rows.empty:
+        raise ValueError(f"{path} holds no run yet. Let `refkernel study` finish at least one.")
+    rows = pd.concat([rows, _chosen(rows)], ignore_index=True)
+    return rows.assign(**{name: 100.0 * rows[name] for name in ("gmean", "tpr", "tnr", "validation")})
+
+
+def _chosen(rows):
+    """For each run and grid the row of the best validation score among methods whose training sees no outlier."""
+    free = rows[(rows["negatives"] == "0") & (rows["references"].isin(list(WITHOUT_OUTLIERS)))]
+    best = free.loc[free.groupby(["grid", "task", "split", "repeat"])["validation"].idxmax()]
+    return best.assign(classifier=CHOSEN, references="-")
+
+
+def task_means(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean Gmean over the runs of each task: tasks in rows, methods in columns."""
+    return rows.pivot_table(index="task", columns=METHOD, values="gmean", aggfunc="mean", sort=False)
+
+
+def method_name(classifier, references="-", negatives="0") -> str:
+    """How tables call a method."""
+    name = NAMES.get(classifier, classifier)
+    references = REFERENCE_NAMES.get(references, references)
+    return f"{name}, {references}" if references else name
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A method against another over tasks: its average, the mean difference, wins, losses, p, and p corrected by Holm's rule."""
+
+    method: tuple[str, str, str, str]
+    average: float
+    mean: float
+    wins: int
+    losses: int
+    p: float
+    corrected: float
+
+
+def against(means: pd.DataFrame, classifier: str, references: str, grid: str) -> list[Comparison]:
+    """Every method of a grid whose training sees no outlier against one of them, best first."""
+    other = (classifier, references, "0", grid)
+    methods = [m for m in means if m[2:] == ("0", grid) and m != other]
+    if other not in means:
+        return []
+    d = {m: _rounded(means[m] - means[other]) for m in methods}
+    p = {m: paired_p(d[m], "two-sided") for m in methods}
+    corrected = holm(p)
+    found = [Comparison(m, means[m].mean(), d[m].mean(), int((d[m] > 0).sum()), int((d[m] < 0).sum()), p[m], corrected[m]) for m in methods]
+    return sorted(found, key=lambda c: -c.mean)
+
+
+def _rounded(d):
+    d = d.dropna().to_numpy()
+    return np.where(np.abs(d) < ZERO, 0.0, d)
+
+
+def holm(p: dict) -> dict:
+    """Holm's step-down correction of p values."""
+    order = sorted(p, key=lambda name: p[name])
+    worst, corrected = 0.0, {}
+    for k, name in enumerate(order):
+        worst = max(worst, min(1.0, (len(order) - k) * p[name]))
+        corrected[name] = worst
+    return corrected
+
+
+def averages(means: pd.DataFrame) -> pd.DataFrame:
+    """Average over tasks of every method, best first."""
+    table = means.mean().rename("gmean").reset_index()
+    return table.sort_values("gmean", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def ranks(means: pd.DataFrame, grid: str) -> RankComparison | None:
+    """Average ranks of the best methods of a grid, with the tuned baselines; no method that trains with outliers."""
+    part = means[[m for m in means if m[2] == "0" and m[3] in (grid, TUNED)]].dropna()
+    if part.shape[0] < 2 or part.shape[1] < 3:
+        return None
+    best = part.mean().sort_values(ascending=False).index[:RANKED]
+    base = ("ocsvm", "base", "0", grid)
+    part = part[list(dict.fromkeys([*best, *([base] if base in part else [])]))]
+    part.columns = [method_name(*m[:3]) for m in part]
+    average = part.rank(axis=1, ascending=False).mean().sort_values(kind="stable")
+    cd = critical_difference(part.shape[1], part.shape[0])
+    p = float(friedmanchisquare(*part.to_numpy().T).pvalue)
+    return RankComparison("methods", grid, average, part.shape[0], cd, p, groups_within(average, cd))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """By number of known outliers: the average Gmean, and how much above the plain one-class SVM, ± a 95 % interval over tasks."""
+
+    name: str
+    counts: list[str]
+    mean: np.ndarray
+    gain: np.ndarray
+    half: np.ndarray
+
+
+def curves(means: pd.DataFrame, grid: str = "fine") -> list[Curve]:
+    """The methods that use negatives, by how many there are, and the plain SVDD, which uses none."""
+    counts = [*map(str, COUNTS), ALL]
+    methods = {method_name(c, r): [(c, r, count, grid) for count in counts] for c, r in CURVES}
+    methods["binary SVC"] = [("SVC", "-", count, TUNED) for count in counts]
+    methods[method_name("svdd", "base")] = [("svdd", "base", "0", grid)] * len(counts)
+    base = ("ocsvm", "base", "0", grid)
+    return [_curve(means, name, found, base, counts) for name, found in methods.items() if all(m in means for m in (*found, base))]
+
+
+def _curve(means, name, methods, base, counts):
+    values = np.column_stack([means[m] for m in methods])
+    gains, tasks = values - means[[base]].to_numpy(), len(values)
+    half = t.ppf(0.975, tasks - 1) * gains.std(axis=0, ddof=1) / np.sqrt(tasks) if tasks > 1 else np.zeros(len(counts))
+    return Curve(name, counts, values.mean(axis=0), gains.mean(axis=0), half)

@@ -1,0 +1,128 @@
+"""The study as one self-contained HTML file, by the report's own parts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ..report import figures, html
+from ..report.svg import FAINT, INK, Drawing, canvas, styled, to_svg
+from .baselines import DEFAULT, TUNED
+from .findings import ARTICLE, CHOSEN, LEVEL, Comparison, Curve, against, averages, curves, method_name, ranks, read_rows, task_means
+from .methods import GRIDS
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+MARKS = "osD^vP"
+AIM = 77.0
+"""Average Gmean without outliers in the references that the study set out to reach."""
+
+
+def build_page(folder, out=None) -> Path:
+    """Write the page of a study's folder and return its path."""
+    rows = read_rows(folder)
+    means = task_means(rows)
+    run = json.loads((Path(folder) / "run.json").read_text(encoding="utf-8"))
+    table = averages(means)
+    page = html.render(
+        "study.html",
+        splits=run["settings"]["splits"],
+        tasks=list(means.index),
+        runs=int(rows.groupby(["task", "split", "repeat"]).ngroups),
+        tiles=_tiles(table, run),
+        rank_figures=[figures.draw_ranks(ranked) for grid in GRIDS if (ranked := ranks(means, grid)) is not None],
+        curve_figures=[draw_curves(found)] if (found := curves(means)) else [],
+        comparisons=[_comparison_table(means, *other, grid) for other in ARTICLE for grid in GRIDS],
+        averages=[_average_view(row) for row in table.itertuples()],
+        per_task=_per_task(means, table),
+        seconds=html.duration(run.get("seconds", 0.0)),
+        stages=sorted(run.get("stages", {}).items(), key=lambda item: -item[1]),
+        aim=AIM,
+    )
+    path = Path(folder) / "study.html" if out is None else Path(out)
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def _tiles(table, run) -> list[tuple[str, str]]:
+    """The numbers at the top: (value, what it is)."""
+    tiles = []
+    for grid in GRIDS:
+        free = table[(table["negatives"] == "0") & (table["grid"] == grid)]
+        best = free[free["classifier"] != CHOSEN].iloc[0]
+        name = method_name(best.classifier, best.references)
+        tiles.append((f"{best.gmean:.1f}", f"best without outliers in training, {grid} grid: {name}"))
+    known = table[table["negatives"] != "0"].iloc[0]
+    tiles.append((f"{known.gmean:.1f}", f"best with them: {method_name(known.classifier, known.references)} ({known.negatives} known)"))
+    return tiles
+
+
+def _comparison_table(means, classifier, references, grid) -> dict[str, Any]:
+    found = against(means, classifier, references, grid)
+    own = (classifier, references, "0", grid)
+    return {
+        "name": f"{classifier}-{references}-{grid}",
+        "title": f"Against {method_name(classifier, references)}, {grid} grid",
+        "own": f"{means[own].mean():.1f}" if own in means else "–",
+        "article": ARTICLE[classifier, references],
+        "rows": [_comparison_view(item) for item in found],
+    }
+
+
+def _comparison_view(item: Comparison) -> dict[str, Any]:
+    return {
+        "name": method_name(*item.method[:2]),
+        "average": f"{item.average:.1f}",
+        "difference": html.signed(item.mean),
+        "tone": "above" if item.mean > 0 else "below",
+        "score": f"{item.wins} : {item.losses}",
+        "p": html.p_text(item.p),
+        "corrected": html.p_text(item.corrected),
+        "real": item.corrected < LEVEL,
+        "sort": f"{item.mean:.4f}",
+        "sort_average": f"{item.average:.4f}",
+        "sort_p": f"{item.corrected:.6f}",
+    }
+
+
+def _average_view(row) -> dict[str, str]:
+    return {
+        "name": method_name(row.classifier, row.references),
+        "negatives": row.negatives,
+        "grid": row.grid,
+        "gmean": f"{row.gmean:.1f}",
+        "sort": f"{row.gmean:.4f}",
+    }
+
+
+def _per_task(means, table, most=15) -> dict[str, Any]:
+    """Task means of the best methods of the fine grid and of the tuned baselines, without outliers in training."""
+    kept = table[(table["negatives"] == "0") & table["grid"].isin(["fine", TUNED, DEFAULT])].head(most)
+    methods = [tuple(row) for row in kept[["classifier", "references", "negatives", "grid"]].itertuples(index=False)]
+    return {
+        "columns": [method_name(*m[:2]) + ("" if m[3] in ("fine", TUNED) else " (default)") for m in methods],
+        "rows": [(task, [f"{means.loc[task, m]:.1f}" for m in methods]) for task in means.index],
+    }
+
+
+def draw_curves(found: list[Curve]) -> Drawing:
+    """Gains over the plain one-class SVM by number of known outliers."""
+    with styled():
+        figure, axes = canvas(3.6)
+        axes.axhline(0.0, color=FAINT, lw=1)
+        for number, curve in enumerate(found):
+            x = [k + 0.07 * (number - len(found) / 2) for k in range(len(curve.counts))]
+            style = {"color": COLOURS[number % len(COLOURS)], "marker": MARKS[number % len(MARKS)]}
+            axes.errorbar(x, curve.gain, yerr=curve.half, ms=5, lw=1.4, elinewidth=0.8, capsize=2, label=curve.name, **style)
+        axes.set_xticks(range(len(found[0].counts)), found[0].counts)
+        axes.set(xlabel="known outliers that training may use", ylabel="points of Gmean above\nthe plain one-class SVM")
+        axes.spines[:].set_color(INK)
+        figure.legend(loc="outside lower center", ncols=2, fontsize=8)
+        text = f"Mean difference over tasks with a 95 % interval. {'; '.join(map(_in_words, found))}."
+        caption = "Bars: 95 % intervals of the paired difference over tasks."
+        return Drawing(to_svg(figure, "curves", "Gain by number of known outliers", text), caption)
+
+
+def _in_words(curve: Curve) -> str:
+    points = zip(curve.counts, curve.gain, curve.half, strict=True)
+    return f"{curve.name}: " + ", ".join(f"{count}: {gain:+.1f} ± {half:.1f}" for count, gain, half in points)

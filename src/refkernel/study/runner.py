@@ -1,0 +1,194 @@
+"""The rows of the study: every method of one unit on the same folds, chosen by the same validation."""
+
+from __future__ import annotations
+
+import functools
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import numpy as np
+
+from .._dual.problem import svdd_with_negatives
+from .._dual.rows import Dense
+from .._dual.solver import solve
+from .._threads import one_blas_thread
+from ..datasets import load_task
+from ..model_selection import Formulation, Samples, decision_paths
+from ..model_selection.engine import Clock
+from ..model_selection.scoring import rates
+from ..paper.protocol import EIGENVALUE_FLOOR, Unit
+from ..paper.protocol import Settings as PaperSettings
+from ..paper.rows import run_units
+from ..references import TrainingRows
+from .baselines import BASELINES
+from .methods import ALL, GRIDS, KERNELS, SCALES, STRATEGIES, VALUES, Method, kernel_methods
+
+KEYS = ("classifier", "references", "negatives", "grid", "task", "split", "repeat")
+COLUMNS = (*KEYS, "gmean", "tpr", "tnr", "validation", "scale", "parameter", "seed", "seconds")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What decides the rows of a study."""
+
+    splits: Literal["embedded", "authors"] = "embedded"
+    tasks: tuple[str, ...] = ()
+    splits_count: int = 5
+    repeats: int = 1
+    seed: int = 0
+
+    def checked(self) -> Settings:
+        """These settings with all tasks where none is named, or a clear error."""
+        return Settings(**{**asdict(self), "tasks": self._as_paper().checked().tasks})
+
+    def units(self) -> list[Unit]:
+        return self._as_paper().units()
+
+    def _as_paper(self):
+        return PaperSettings(**asdict(self))
+
+
+def run(settings: Settings, out, *, jobs=1, data_dir=None, progress: Callable[[int, int], None] = lambda done, total: None) -> dict:
+    """Run what is not yet in the folder ``out``; returns the contents of its run.json."""
+    settings = settings.checked()
+    size = len(GRIDS) * len(kernel_methods()) + sum(len(b.variants) * len(b.counts) for b in BASELINES)
+    compute = functools.partial(run_unit, settings=settings, data_dir=data_dir)
+    facts = {**asdict(settings), "tasks": list(settings.tasks)}
+    return run_units(compute, settings.units(), size, COLUMNS, facts, out, jobs=jobs, progress=progress)
+
+
+def run_unit(unit: Unit, settings: Settings, data_dir=None) -> tuple[list[dict[str, Any]], dict[str, float]]:
+    """The rows of one unit, and where the time went."""
+    with one_blas_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # degenerate and tiny folds are part of the comparison
+        data = load_task(unit.task, unit.split, splits=settings.splits, data_dir=data_dir)
+        parts = _parts(unit, data)
+        clock, rows = Clock(), []
+        for method_rows in _kernel_rows(parts, clock):
+            rows += method_rows
+        for baseline in BASELINES:
+            rows += baseline.rows(parts)
+            clock.lap(baseline.name)
+    facts = {"task": unit.task, "split": unit.split, "repeat": unit.repeat, "seed": int(unit.seeds[0])}
+    return [{**row, **facts} for row in rows], clock.stages
+
+
+@dataclass(frozen=True)
+class Part:
+    """One training and test set: a fold of the validation, or the whole. ``outliers`` are in a random order of their own."""
+
+    targets: np.ndarray
+    outliers: np.ndarray
+    X_test: np.ndarray
+    is_target: np.ndarray
+    seed: int
+
+
+def _parts(unit, data) -> list[Part]:
+    """The folds, and last the whole training set with the test set."""
+    folds = unit.folds(len(data.y_train))
+    cuts = [(data.X_train[a], data.y_train[a], data.X_train[b], data.y_train[b]) for a, b in folds]
+    cuts.append((data.X_train, data.y_train, data.X_test, data.y_test))
+    return [_part(*cut, int(seed)) for cut, seed in zip(cuts, unit.seeds[1:], strict=True)]
+
+
+def _part(X, y, X_test, y_test, seed):
+    outliers = np.random.RandomState(seed).permutation(X[y == -1])
+    return Part(X[y == 1], outliers, X_test, y_test == 1, seed)
+
+
+def _kernel_rows(parts, clock):
+    """Rows of all classifiers on kernels, strategy by strategy."""
+    by_source: dict[tuple[str, str], list[Method]] = {}
+    for method in kernel_methods():
+        by_source.setdefault((method.references, ALL if method.negatives == "0" else method.negatives), []).append(method)
+    for (references, known), methods in by_source.items():
+        start = time.perf_counter()
+        found = [_decisions(part, references, known, {m.classifier for m in methods}, clock) for part in parts]
+        tables = {m: [_rates(decided[m.classifier], part.is_target) for decided, part in zip(found, parts, strict=True)] for m in methods}
+        seconds = (time.perf_counter() - start) / len(methods)
+        clock.lap("scoring")
+        for method in methods:
+            yield [choose(method, grid, tables[method], seconds) for grid in GRIDS]
+
+
+def choose(method, grid, tables, seconds) -> dict[str, Any]:
+    """The row of a method: what validation chose on a grid, and its rates on the test set, from (scales × values) tables of both."""
+    scales, values = GRIDS[grid]
+    validation = np.nanmean([np.sqrt(tpr * tnr)[scales, values] for tpr, tnr in tables[:-1]], axis=0)
+    s, v = np.unravel_index(validation.round(12).argmax(), validation.shape)
+    tpr, tnr = (float(rate[scales, values][s, v]) for rate in tables[-1])
+    return {
+        **asdict(method),
+        "grid": grid,
+        "gmean": float(np.sqrt(tpr * tnr)),
+        "tpr": tpr,
+        "tnr": tnr,
+        "validation": float(validation[s, v]),
+        "scale": SCALES[scales][s],
+        "parameter": VALUES[values][v],
+        "seconds": round(seconds, 6),
+    }
+
+
+def _rates(decisions, is_target):
+    """TPR and TNR (scales × values) from decision values (scales × values × t)."""
+    tpr, tnr = rates(decisions.reshape(-1, is_target.size), is_target)
+    return tpr.reshape(decisions.shape[:2]), tnr.reshape(decisions.shape[:2])
+
+
+def _decisions(part, references, count, classifiers, clock) -> dict[str, np.ndarray]:
+    """Decision values (scales × values × t) of each classifier; ``count`` outliers are known."""
+    known = part.outliers if count == ALL else part.outliers[: int(count)]
+    n, q = len(part.targets), len(known)
+    rows = TrainingRows(np.concatenate([part.targets, known]), np.arange(n), np.arange(n, n + q))
+    strategy = STRATEGIES[references]
+    reference = None
+    if strategy is not None:
+        random = np.random.RandomState(part.seed)
+        reference = SimpleNamespace(references=strategy, center=True, eigenvalue_floor=EIGENVALUE_FLOOR, random_state=random)
+    samples = Samples(rows, np.concatenate([known, part.X_test]), reference, clock=clock)
+    spaces = [samples.whole(kernel) for kernel in KERNELS]
+    K_ZZ = np.stack([K for K, _ in spaces])
+    found: dict[str, np.ndarray] = {}
+    plain = [c for c in ("svdd", "ocsvm") if c in classifiers]
+    if plain:
+        found |= dict(zip(plain, _paths(K_ZZ, n, n + q, plain), strict=True))
+        clock.lap("solving")
+    if "svddneg" in classifiers:
+        found["svddneg"] = np.array([[_repelled(K, n, q, nu) for nu in VALUES] for K in K_ZZ])
+        clock.lap("solving with negatives")
+    if "esvdd" in classifiers:
+        K_ZZ = np.stack([_ellipsoidal(Phi, n) for _, Phi in spaces])
+        (found["esvdd"],) = _paths(K_ZZ, n, n + q, ["svdd"])
+        clock.lap("ellipsoids")
+    return found
+
+
+def _paths(K_ZZ, n, begin, classifiers):
+    """Decision values on the samples from ``begin`` on, trained on the first n."""
+    diag = K_ZZ.diagonal(axis1=1, axis2=2)[:, begin:]
+    return decision_paths(K_ZZ[:, :n, :n], [Formulation(c, VALUES) for c in classifiers], K_ZZ[:, begin:, :n], diag)
+
+
+def _repelled(K_ZZ, n, q, nu):
+    """Decision values of an SVDD that n targets attract and the next q samples repel, on those after."""
+    K = np.ascontiguousarray(K_ZZ[: n + q, : n + q])
+    signs = np.repeat([1.0, -1.0], [n, q])
+    solution = solve(svdd_with_negatives(K.diagonal().copy(), 1.0 / (nu * n), 1.0 / (nu * q), signs), Dense(K))
+    radius2 = max(solution.quadratic - 2.0 * solution.rho, 0.0) + 0.5 * solution.negative_margin
+    return radius2 - solution.quadratic + 2.0 * K_ZZ[n + q :, : n + q] @ solution.b - K_ZZ.diagonal()[n + q :]
+
+
+def _ellipsoidal(Phi, n):
+    """Inner products after the map's features are whitened by the targets' covariance."""
+    centred = Phi - Phi[:n].mean(axis=0)
+    E = centred[:n].T @ centred[:n] / n
+    E.flat[:: len(E) + 1] += 1e-3 * np.trace(E) / len(E)
+    L = np.linalg.cholesky(E)
+    W = np.linalg.solve(L, centred.T)
+    return W.T @ W
