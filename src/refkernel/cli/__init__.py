@@ -1,9 +1,9 @@
 """The `refkernel` command."""
 
-from . import experiments, own_data
+from . import experiments, own_data, study
 from .app import app
 
-__all__ = ["app", "experiments", "main", "own_data"]
+__all__ = ["app", "experiments", "main", "own_data", "study"]
 
 
 def main() -> None:

@@ -1,0 +1,227 @@
+"""The commands for a user's own data: fit, score, inspect and plot."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from ..own_data.columns import named
+from ..own_data.fitting import AUTO, AUTO_REFERENCES, DEFAULT_NU, DEFAULT_SCALE, NONE, OTHER, WIDE_SCALE, Recipe, Rows, fit_file
+from ..own_data.reading import CsvFormat
+from ..own_data.scoring import load_table_model, score_file
+from ..own_data.writing import check_writable
+from .app import app, clear_errors, console, errors, names
+
+Delimiter = Annotated[str | None, typer.Option(help="Of a CSV file: one character, or tab. Found out by default.")]
+Decimal = Annotated[str, typer.Option(help="Decimal mark of a CSV file: . or ,")]
+Encoding = Annotated[str, typer.Option(help="Of a CSV file, such as utf-8, cp1252 or utf-16.")]
+ModelFile = Annotated[Path, typer.Argument(help="A file of refkernel fit.")]
+
+
+@app.command()
+def fit(
+    data: Annotated[Path, typer.Argument(help="CSV or Parquet file, one row a sample, with a header.")],
+    out: Annotated[Path, typer.Option(help="Where the model goes, for example model.rk.")],
+    target_column: Annotated[
+        str | None, typer.Option(help="Column that tells targets from others. Without it all rows are targets.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="Its value for targets.")] = None,
+    outlier: Annotated[
+        str | None, typer.Option(help=f"Its value for known outliers, or '{OTHER}'. By default other rows are left out.")
+    ] = None,
+    drop: Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")] = "",
+    categorical: Annotated[str, typer.Option(help="Columns of numbers that are categories, separated by commas.")] = "",
+    model: Annotated[str, typer.Option(help="svdd or ocsvm.")] = "svdd",
+    references: Annotated[str, typer.Option(help=f"{AUTO} ({AUTO_REFERENCES}), {NONE}, training, subset, normal, case1 … case7, …")] = AUTO,
+    nu: Annotated[float | None, typer.Option(help=f"Share of targets that may be left outside; {DEFAULT_NU} by default.")] = None,
+    scale: Annotated[
+        float | None, typer.Option(help=f"Width of the kernel; by default {WIDE_SCALE:g} for svdd with references, else {DEFAULT_SCALE:g}.")
+    ] = None,
+    search: Annotated[bool, typer.Option(help="Tune scale and nu, where they are not given. Needs known outliers.")] = False,
+    seed: Annotated[int, typer.Option(help="Decides references and folds.")] = 0,
+    impute: Annotated[
+        str | None, typer.Option(help="'median' fills missing values (categories: most frequent), now and when scoring.")
+    ] = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
+) -> None:
+    """Learn what is normal from a table, and save the model."""
+    with clear_errors():
+        from ..persistence import save
+
+        check_writable(out)
+        recipe = Recipe(model, references, nu, scale, search, seed, impute)
+        rows = Rows(target_column, target, outlier)
+        fitted = fit_file(data, recipe, rows, _form(delimiter, decimal, encoding), names(drop), names(categorical))
+        save(fitted.model, out, about=fitted.about)
+        _notes(fitted.notes)
+        _print_fit(fitted.about, out)
+
+
+@app.command()
+def score(
+    model: ModelFile,
+    data: Annotated[Path, typer.Argument(help="CSV or Parquet file with the model's columns; others are kept.")],
+    out: Annotated[Path, typer.Option(help="CSV or Parquet file for the table with the scores.")],
+    proba_like: Annotated[
+        bool, typer.Option("--proba-like", help="Add normality: the share of training targets with a lower decision value, 0 to 1.")
+    ] = False,
+    prefix: Annotated[str, typer.Option(help="Put before the names of the added columns.")] = "",
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
+) -> None:
+    """Score a table of any size: adds score, decision (score - threshold) and label (1 target, -1 outlier)."""
+    with clear_errors():
+        saved = load_table_model(model)
+        form = _form(delimiter, decimal, encoding)
+        columns = (TextColumn("score"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=errors, disable=not errors.is_terminal, transient=True) as bar:
+            shown = bar.add_task("score", total=1.0)
+            result = score_file(
+                saved,
+                data,
+                out,
+                form=form,
+                proba_like=proba_like,
+                prefix=prefix,
+                progress=lambda share: bar.update(shown, completed=share),
+            )
+        _notes(_score_notes(result))
+        share = 100.0 * result.outliers / result.rows
+        _say(f"{result.rows:,} rows: {result.rows - result.outliers:,} targets, {result.outliers:,} outliers ({share:.1f} %).")
+        _say(f"Scores: {out}")
+
+
+@app.command()
+def inspect(model: ModelFile) -> None:
+    """Say what a model is and what it was trained on."""
+    with clear_errors():
+        from ..persistence import read_about
+
+        saved, metadata = load_table_model(model), read_about(model)
+        _print_pairs(_identity(saved, metadata))
+        table = Table("feature", "type", "categories")
+        for feature in saved.features:
+            kind = ("number", "") if feature.categories is None else ("category", f"{len(feature.categories)}: {named(feature.categories)}")
+            table.add_row(escape(feature.name), kind[0], escape(kind[1]))
+        console.print(table)
+
+
+@app.command()
+def plot(
+    model: ModelFile,
+    data: Annotated[Path, typer.Argument(help="CSV or Parquet file with the model's columns: best the training table.")],
+    out: Annotated[Path, typer.Option(help="Picture: .png, .svg, or .html (one file that stands alone).")],
+    features: Annotated[str, typer.Option(help="Two numeric features, separated by a comma; principal components by default.")] = "",
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
+) -> None:
+    """Draw decision values, the decision region, and the spectrum of the references."""
+    with clear_errors():
+        from ..own_data.drawing import plot_file
+
+        drawn = plot_file(load_table_model(model), data, out, features=names(features), form=_form(delimiter, decimal, encoding))
+        _say(f"{drawn:,} rows drawn: {out}")
+
+
+def _form(delimiter, decimal, encoding):
+    return CsvFormat("\t" if delimiter in ("tab", "\\t") else delimiter, decimal, encoding)
+
+
+def _say(text, to: Console = console):
+    to.print(escape(text), highlight=False, soft_wrap=True)
+
+
+def _notes(notes):
+    for note in notes:
+        errors.print(f"[yellow]Note:[/] {escape(note)}", highlight=False, soft_wrap=True)
+
+
+def _score_notes(result) -> list[str]:
+    notes = []
+    if result.extra:
+        notes.append(f"Not used by the model, and kept: {named(result.extra)}.")
+    if result.filled:
+        counts = Counter(result.filled).most_common()
+        notes.append("Missing values were filled as in training: " + named(f"{name} ({count:,})" for name, count in counts) + ".")
+    for name, counts in result.unseen.items():
+        shown = named(f"{value} ({count:,})" for value, count in counts.most_common())
+        notes.append(f"Categories of {name} that training did not see are taken as none of the known: {shown}.")
+    return notes
+
+
+def _print_fit(about, out):
+    data, training, features = about["data"], about["training"], about["features"]
+    left_out = data["rows"] - data["targets"] - data["outliers"]
+    categories = sum(feature["categories"] is not None for feature in features)
+    pairs = {
+        "rows": f"{data['targets']:,} targets, {data['outliers']:,} known outliers" + (f", {left_out:,} left out" if left_out else ""),
+        "features": f"{len(features) - categories} numbers" + (f", {categories} categories" if categories else ""),
+        "model": _recipe(about),
+        "support vectors": f"{training['support_vectors']:,}",
+        **_rank(training),
+        "targets accepted": f"{100 * training['accepted_targets']:.1f} %",
+        **_rejected(training),
+        "duality gap": f"{training['duality_gap']:.1e}",
+        "file": str(out),
+    }
+    _print_pairs(pairs)
+
+
+def _identity(saved, metadata) -> dict[str, Any]:
+    """What is known of a saved model, by name."""
+    about, classifier = saved.about, saved.model[-1] if hasattr(saved.model, "steps") else saved.model
+    versions = metadata.get("versions", {})
+    pairs = {"file": str(saved.path), "model": type(classifier).__name__}
+    if "recipe" in about:
+        data, training = about["data"], about["training"]
+        rule = "" if data["target_column"] is None else f" ({data['target_column']} = {data['target']})"
+        pairs |= {
+            "model": _recipe(about),
+            "trained on": f"{data['file']}: {data['targets']:,} targets{rule}, {data['outliers']:,} known outliers",
+            "missing values": f"filled with the {about['recipe']['impute']}" if saved.imputes else "refused",
+            "targets accepted": f"{100 * training['accepted_targets']:.1f} %",
+            **_rejected(training),
+            **_rank(training),
+        }
+    return {
+        **pairs,
+        "support vectors": f"{classifier.support_.size:,}",
+        "threshold": f"score >= {classifier.offset_:.6g}",
+        "duality gap": f"{classifier.duality_gap_:.1e}",
+        "made": metadata.get("created", "unknown"),
+        "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
+    }
+
+
+def _recipe(about):
+    recipe, training, found = about["recipe"], about["training"], about["search"]
+    name = {"svdd": "SVDD", "ocsvm": "one-class SVM"}[recipe["model"]]
+    references = f"{AUTO} ({AUTO_REFERENCES})" if recipe["references"] == AUTO else recipe["references"]
+    text = f"{name}, nu = {training['nu']:g}, scale = {training['scale']:g}, references: {references}"
+    return text if found is None else f"{text}; best of {found['candidates']}, Gmean {100 * found['gmean']:.1f} % in validation"
+
+
+def _rank(training):
+    return {} if training["rank"] is None else {"rank": f"{training['rank']:,} of {training['references']:,} references"}
+
+
+def _rejected(training):
+    share = training["rejected_outliers"]
+    return {} if share is None else {"outliers rejected": f"{100 * share:.1f} % (of those in the table)"}
+
+
+def _print_pairs(pairs):
+    width = max(map(len, pairs)) + 2
+    for name, value in pairs.items():
+        console.print(f"[bold]{name:<{width}}[/]{escape(value)}", highlight=False, soft_wrap=True)

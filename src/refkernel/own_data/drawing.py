@@ -1,0 +1,115 @@
+"""A picture of a saved model and a table: decision values, decision region and spectrum, side by side."""
+
+from __future__ import annotations
+
+from html import escape
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from .._validation import OUTLIER
+from .columns import texts
+from .reading import CsvFormat, TableError, open_table, read_whole
+from .scoring import Scored, TableModel, check_names, checked_input
+from .writing import replacing
+
+PICTURES = (".png", ".svg", ".html")
+PANEL = (6.4, 4.4)
+"""Width and height of one panel, in inches: room for the legend beside the axes."""
+
+DPI = 150
+
+MOST_POINTS = 5_000
+"""Rows that are drawn, evenly spread over the table: more cover each other, and vector files grow with each."""
+
+PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
+<style>body {{ font-family: sans-serif; margin: 2em }} svg {{ max-width: 100%; height: auto }}</style></head>
+<body><h1>{title}</h1><p>{caption}</p>
+{svg}
+</body></html>
+"""
+
+
+def plot_file(saved: TableModel, data: Path, out: Path, *, features: tuple[str, ...] = (), form: CsvFormat = CsvFormat()) -> int:  # noqa: B008 (frozen)
+    """Draw a model on the rows of a table, and return how many rows were drawn."""
+    if out.suffix.lower() not in PICTURES:
+        raise TableError(f"--out {out} must end in one of {', '.join(PICTURES)}.")
+    axes = _chosen(saved, features)
+    table = open_table(data, form)
+    check_names(table, saved, [])
+    frame = read_whole(table)
+    rows = np.unique(np.linspace(0, len(frame) - 1, min(len(frame), MOST_POINTS)).astype(int))
+    frame = frame.iloc[rows].reset_index(drop=True)
+    X = checked_input(frame, saved, table, Scored())
+    with replacing(out) as temporary:
+        figure = draw(saved, X, kinds(frame, saved), axes)
+        _write(figure, temporary, out, f"{saved.path.name} on {data.name}", f"{len(X):,} of {rows[-1] + 1:,} rows")
+    return len(X)
+
+
+def kinds(frame: pd.DataFrame, saved: TableModel) -> np.ndarray | None:
+    """-1 for rows whose target column holds another value than the model's target; None where the table has no such column."""
+    trained = saved.about.get("data") or {}
+    column = trained.get("target_column")
+    if column is None or column not in frame.columns:
+        return None
+    y = np.where(texts(frame[column]) == trained["target"], 1, OUTLIER)
+    return y if (y != OUTLIER).any() else None
+
+
+def draw(saved: TableModel, X: pd.DataFrame, y, axes: tuple[int, int] | None):
+    """A figure with a panel for each picture that there is."""
+    from ..plot import DecisionRegionDisplay, ScoreDistributionDisplay, SpectrumDisplay
+
+    pyplot = _pyplot()
+    model = saved.model
+    encoded = model[:-2].transform(X) if axes else model[:-1].transform(X)
+    has_plane, has_spectrum = encoded.shape[1] > 1 and len(X) > 1, hasattr(model[-1].kernel_, "eigenvalues_")
+    count = 1 + has_plane + has_spectrum
+    figure, panels = pyplot.subplots(1, count, figsize=(PANEL[0] * count, PANEL[1]), layout="constrained", squeeze=False)
+    free = iter(panels[0])
+    ScoreDistributionDisplay.from_estimator(model, X, y, ax=next(free))
+    if has_plane:
+        display = DecisionRegionDisplay.from_estimator(model[-2:] if axes else model[-1], encoded, y, features=axes, ax=next(free))
+        if axes:
+            display.ax_.set(xlabel=saved.features[axes[0]].name, ylabel=saved.features[axes[1]].name)
+    if has_spectrum:
+        SpectrumDisplay.from_estimator(model, ax=next(free))
+    return figure
+
+
+def _chosen(saved, names):
+    """The places of two numeric features among the encoded ones, where numbers come first; None for principal components."""
+    if not hasattr(saved.model, "steps") or len(saved.model.steps) != 3:
+        raise TableError(f"{saved.path} was not made by refkernel fit: draw it with refkernel.plot in Python.")
+    if not names:
+        return None
+    numeric = [feature.name for feature in saved.features if feature.categories is None]
+    if len(names) != 2 or names[0] == names[1] or not set(names) <= set(numeric):
+        raise TableError(f"--features {','.join(names)} must be two different numeric features of the model: {', '.join(numeric)}.")
+    return numeric.index(names[0]), numeric.index(names[1])
+
+
+def _write(figure, temporary, out, title, caption):
+    if out.suffix.lower() != ".html":
+        figure.savefig(temporary, format=out.suffix.lower()[1:], dpi=DPI)
+    else:
+        text = StringIO()
+        figure.savefig(text, format="svg")
+        svg = text.getvalue()
+        temporary.write_text(PAGE.format(title=escape(title), caption=escape(caption), svg=svg[svg.index("<svg") :]), encoding="utf-8")
+    _pyplot().close(figure)
+
+
+def _pyplot():
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise ImportError("Pictures need matplotlib: pip install refkernel[plot].") from error
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    return plt

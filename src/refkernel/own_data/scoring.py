@@ -1,0 +1,174 @@
+"""Score a table with a saved model, block by block."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .._threads import one_blas_thread
+from ..model_selection.engine import Clock
+from ..persistence import ModelFileError, load, read_about
+from .columns import Feature, check_finite, is_text, missing_counts, missing_message, model_input, named, unseen
+from .fitting import PERCENT
+from .reading import CsvFormat, CsvTable, ParquetTable, TableError, is_parquet, open_table
+from .writing import table_writer
+
+ADDED = ("score", "decision", "label")
+NORMALITY = "normality"
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """A saved model, the columns that it takes, and what its file says about it."""
+
+    path: Path
+    model: Any
+    features: list[Feature]
+    about: dict[str, Any]
+
+    @property
+    def imputes(self) -> bool:
+        """Whether missing values are filled."""
+        return (self.about.get("recipe") or {}).get("impute") is not None
+
+
+@dataclass
+class Scored:
+    """What happened to a table: rows, outliers among them, and what a user should hear."""
+
+    rows: int = 0
+    outliers: int = 0
+    extra: list[str] = field(default_factory=list)
+    unseen: dict[str, Counter[str]] = field(default_factory=dict)
+    filled: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def load_table_model(path: Path) -> TableModel:
+    """A model of ``refkernel fit``, or another one that was fitted on a data frame of numbers."""
+    model, about = load(path), read_about(path).get("about") or {}
+    if "features" in about:
+        features = [Feature.from_dict(item) for item in about["features"]]
+    elif hasattr(model, "feature_names_in_"):
+        features = [Feature(str(name)) for name in model.feature_names_in_]
+    else:
+        raise ModelFileError(f"{path} does not say which columns its model takes: make it with refkernel fit, or fit it on a data frame.")
+    return TableModel(Path(path), model, features, about)
+
+
+def score_file(
+    saved: TableModel,
+    data: Path,
+    out: Path,
+    *,
+    form: CsvFormat = CsvFormat(),  # noqa: B008 (frozen)
+    proba_like: bool = False,
+    prefix: str = "",
+    progress: Callable[[float], None] = lambda share: None,
+) -> Scored:
+    """Write the table with the columns score, decision and label (and normality) added, in its order of rows."""
+    table = open_table(data, form)
+    percentiles = _percentiles(saved) if proba_like else None
+    result = Scored(extra=check_names(table, saved, [prefix + name for name in (*ADDED, *([NORMALITY] if proba_like else []))]))
+    if out.exists() and out.samefile(data):
+        raise TableError(f"--out {out} is the table that is read. Choose another name.")
+    clock = Clock()
+    with one_blas_thread(), table_writer(out, table.delimiter) as writer:  # BLAS holds 100 MB for its threads, and blocks are small
+        for block in table.blocks():
+            X = checked_input(block, saved, table, result)
+            clock.lap("reading")
+            added = decide(saved.model, X, percentiles).add_prefix(prefix)
+            clock.lap("computing")
+            _count(result, X, added[f"{prefix}label"], saved)
+            writer.write(_output(block, X, added, table, out))
+            clock.lap("writing")
+            progress(table.share_read())
+    clock.lap("writing")
+    result.seconds = clock.stages
+    return result
+
+
+def checked_input(block: pd.DataFrame, saved: TableModel, table, result: Scored) -> pd.DataFrame:
+    """What the model takes from a block; an error for values that it cannot take."""
+    X = model_input(block, saved.features, table.decimal, result.rows)
+    check_finite(X)
+    if not saved.imputes and X.isna().to_numpy().any():
+        raise _missing(saved, table)
+    return X
+
+
+def decide(model, X: pd.DataFrame, percentiles=None) -> pd.DataFrame:
+    """score, decision = score - threshold, label = +1 where decision >= 0 else -1; with percentiles normality too."""
+    score = model.score_samples(X)
+    decision = score - (model[-1] if hasattr(model, "steps") else model).offset_
+    columns = {"score": score, "decision": decision, "label": np.where(decision >= 0, 1, -1)}
+    if percentiles is not None:
+        columns[NORMALITY] = normality(decision, percentiles)
+    return pd.DataFrame(columns)
+
+
+def normality(decision: np.ndarray, percentiles) -> np.ndarray:
+    """The share of training targets with a lower decision value, from 0 to 1, linear between their percentiles.
+
+    It never falls as the decision value rises. It is no probability: a new target is as likely to get 0.05 as 0.95.
+    """
+    return np.interp(decision, percentiles, PERCENT / 100.0)
+
+
+def check_names(table: CsvTable | ParquetTable, saved: TableModel, added: list[str]) -> list[str]:
+    """The columns that the model does not use; an error for those that are missing or would be there twice."""
+    wanted = [feature.name for feature in saved.features]
+    absent = [name for name in wanted if name not in table.names]
+    if absent:
+        raise TableError(
+            f"{table.path} lacks {len(absent)} of the {len(wanted)} columns of {saved.path.name}: {', '.join(absent)}. "
+            f"It has {', '.join(table.names)}. Names must match; their order is free."
+        )
+    twice = [name for name in added if name in table.names]
+    if twice:
+        raise TableError(
+            f"{table.path} has a column {named(twice)} already, which would be added. Rename it, or pass --prefix, such as rk_."
+        )
+    return [name for name in table.names if name not in wanted]
+
+
+def _missing(saved, table):
+    """The error for missing values, with their counts over the whole table."""
+    counts: Counter[str] = Counter()
+    rows = 0
+    for block in table.blocks():
+        counts += missing_counts(model_input(block, saved.features, table.decimal, rows))
+        rows += len(block)
+    way_out = f"{saved.path.name} was fitted without a rule for them: fit it with --impute median, or fill or remove these rows."
+    return TableError(missing_message(counts, rows, way_out))
+
+
+def _percentiles(saved):
+    found = (saved.about.get("training") or {}).get("decision_percentiles")
+    if found is None:
+        raise ModelFileError(f"{saved.path} holds no training decisions, which --proba-like needs: make it with refkernel fit.")
+    return found
+
+
+def _count(result, X, label, saved):
+    result.rows += len(X)
+    result.outliers += int((label == -1).sum())
+    result.filled += missing_counts(X)
+    for name, counts in unseen(X, saved.features).items():
+        result.unseen[name] = result.unseen.get(name, Counter()) + counts
+
+
+def _output(block, X, added, table, out):
+    """The block as it was, with the new columns; Parquet gets numbers where CSV had their text."""
+    added = added.set_index(block.index)
+    if is_parquet(out):
+        return block.assign(**{name: X[name].to_numpy() for name in X if X[name].dtype == np.float64 and is_text(block[name])}, **added)
+    if table.decimal == ",":
+        added = added.astype(str).apply(lambda column: column.str.replace(".", ",", regex=False))
+    return block.assign(**added)
