@@ -1,0 +1,128 @@
+"""Score a large CSV file with `refkernel score`'s own function: `python benchmarks/bench_score.py [--rows 1000000]`.
+
+Where the time goes (reading, computing, writing), rows a second, and the peak memory of a process that does nothing else. Then the
+same decisions computed by ONNX Runtime in float32 and by this package, in turn, in one run; what counts is the ratio.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+
+import refkernel as rk
+from refkernel.own_data import load_table_model, score_file
+from refkernel.persistence import save
+from refkernel.references import Subset
+
+FEATURES, REFERENCES, TRAINING_ROWS = 20, 100, 2_000
+NAMES = [f"x{number}" for number in range(FEATURES)]
+WRITTEN_ROWS = 50_000
+"""Rows of the file that are made at a time."""
+
+MOST_MEGABYTES = 500
+"""A file of any size is scored in less memory than this."""
+
+COMPARED_ROWS = 200_000
+ROUNDS = 5
+
+
+def make_table(path, rows):
+    """A CSV file of normal draws with six digits, as instruments write them."""
+    rng = np.random.default_rng(0)
+    for start in range(0, rows, WRITTEN_ROWS):
+        block = pd.DataFrame(rng.normal(size=(min(WRITTEN_ROWS, rows - start), FEATURES)), columns=NAMES)
+        block.to_csv(path, mode="a", header=start == 0, index=False, float_format="%.6f")
+
+
+def make_model(path):
+    """A saved pipeline as `refkernel fit` makes them, on 100 references."""
+    X = pd.DataFrame(np.random.default_rng(1).normal(size=(TRAINING_ROWS, FEATURES)), columns=NAMES)
+    kernel = rk.ReferenceKernel(rk.RBF(10.0), Subset(REFERENCES), random_state=0)
+    columns = ColumnTransformer([("numbers", "passthrough", NAMES)])
+    model = Pipeline([("columns", columns), ("scale", rk.TargetScaler()), ("model", rk.SVDD(kernel, nu=0.1))]).fit(X)
+    save(model, path)
+    return model
+
+
+def score_alone(model, table, out):
+    """In this process: seconds by stage, rows, and the peak memory in MB."""
+    saved = load_table_model(Path(model))
+    start = time.perf_counter()
+    result = score_file(saved, Path(table), Path(out))
+    seconds = time.perf_counter() - start
+    unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes there, in KB elsewhere
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+    print(json.dumps({"rows": result.rows, "seconds": seconds, "stages": result.seconds, "peak": peak}))
+
+
+def bench_file(folder, rows):
+    table, model, out = folder / "table.csv", folder / "model.rk", folder / "scores.csv"
+    make_table(table, rows)
+    make_model(model)
+    size = table.stat().st_size / 1e6
+    command = [sys.executable, __file__, "--alone", str(model), str(table), str(out)]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    total = found["seconds"]
+    print(f"{found['rows']:,} rows × {FEATURES} columns ({size:.0f} MB) scored on {REFERENCES} references in {total:.2f} s")
+    print(f"{found['rows'] / total:,.0f} rows a second, peak memory {found['peak']:.0f} MB (limit {MOST_MEGABYTES} MB)")
+    print(", ".join(f"{stage} {100 * seconds / total:.0f} %" for stage, seconds in found["stages"].items()))
+    if found["peak"] > MOST_MEGABYTES:
+        sys.exit(f"The peak memory of {found['peak']:.0f} MB is over the limit of {MOST_MEGABYTES} MB.")
+
+
+def bench_onnx(rows):
+    """Computing only: scaler and classifier on arrays, ours in float64 and ONNX Runtime in float32."""
+    try:
+        import onnxruntime
+
+        from refkernel.onnx_export import to_onnx
+    except ImportError as error:
+        print(f"No comparison with ONNX Runtime: {error}")
+        return
+    X = np.random.default_rng(2).normal(size=(rows, FEATURES))
+    kernel = rk.ReferenceKernel(rk.RBF(10.0), Subset(REFERENCES), random_state=0)
+    model = Pipeline([("scale", rk.TargetScaler()), ("model", rk.SVDD(kernel, nu=0.1))]).fit(X[:TRAINING_ROWS])
+    X32 = X.astype(np.float32)
+    session = onnxruntime.InferenceSession(to_onnx(model, X32[:1]).SerializeToString(), providers=["CPUExecutionProvider"])
+    name = session.get_inputs()[0].name
+    calls = {"ours, float64": partial(model.decision_function, X), "ONNX Runtime, float32": partial(session.run, ["scores"], {name: X32})}
+    times = {what: [] for what in calls}
+    for _ in range(ROUNDS):
+        for what, call in calls.items():
+            start = time.perf_counter()
+            call()
+            times[what].append(time.perf_counter() - start)
+    ours, theirs = (min(values) for values in times.values())
+    for what, values in times.items():
+        print(f"{what:<22} {rows / min(values):>12,.0f} rows a second")
+    difference = np.abs(np.ravel(session.run(["scores"], {name: X32})[0]) - model.decision_function(X)).max()
+    print(f"ours takes {ours / theirs:.2f} of ONNX Runtime's time; decisions differ by {difference:.1e} at most")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--alone", nargs=3, metavar=("MODEL", "TABLE", "OUT"), help="score in this process (used by the benchmark itself)")
+    arguments = parser.parse_args()
+    if arguments.alone:
+        score_alone(*arguments.alone)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        bench_file(Path(folder), arguments.rows)
+    bench_onnx(min(arguments.rows, COMPARED_ROWS))
+
+
+if __name__ == "__main__":
+    main()
