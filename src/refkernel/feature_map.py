@@ -131,8 +131,9 @@ class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Reference
     kernel : kernel object, str or callable, default=RBF()
         The base kernel: see :mod:`refkernel.kernels`.
     references : str, array of shape (m, n_features) or strategy, default="training"
-        Where the references come from: "training", "subset", "normal", "negatives", "case1" … "case7", the
-        vectors themselves, or a strategy of :mod:`refkernel.references`.
+        Where the references come from: "training", "subset", "kmeans", "leverage", "farthest", "normal", "normal_like",
+        "uniform", "shell", "negatives", "case1" … "case7", "negatives1" … "negatives9", the vectors themselves, or a strategy of
+        :mod:`refkernel.references`.
     center : bool, default=True
         Centre in the kernel's space at the mean of the references.
     eigenvalue_floor : float, default=1e-6
