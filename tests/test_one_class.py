@@ -334,3 +334,12 @@ def test_nu_is_a_tenth_when_neither_nu_nor_c_is_given(samples):
     default = rk.SVDD().fit(X).decision_function(X)
     np.testing.assert_array_equal(rk.SVDD(nu=0.1).fit(X).decision_function(X), default)
     np.testing.assert_allclose(rk.SVDD(C=1 / 4).fit(X).decision_function(X), default, rtol=0, atol=1e-9)
+
+
+def test_a_linear_model_of_sparse_rows_scores_dense_ones():
+    """How samples are stored, at fit and later, does not change their scores."""
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    expected = rk.SVDD("linear").fit(X).decision_function(X)
+    model = rk.SVDD("linear").fit(sp.csr_matrix(X))
+    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-8)  # the solver's tolerance
+    np.testing.assert_allclose(model.decision_function(sp.csr_matrix(X)), expected, atol=1e-8)

@@ -107,7 +107,7 @@ class _OneClass(OutlierMixin, NestedParams):
         """Σ b_i k(x, x_i) and k(x, x) for every row of X (the latter only where the score uses it)."""
         if self.kernel_ == PRECOMPUTED:
             return X[:, self.support_] @ self.dual_coef_[0], diag
-        Phi = self.kernel_.features(X)
+        Phi = None if self._normal is None else self.kernel_.features(X)
         if Phi is not None:
             return Phi @ self._normal, squared_norms(Phi)
         return self.kernel_(X, self.support_vectors_) @ self.dual_coef_[0], self.kernel_.diag(X) if self._score_uses_diag else diag

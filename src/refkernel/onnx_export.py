@@ -1,0 +1,358 @@
+"""ONNX export: fitted models as graphs that onnxruntime scores without Python.
+
+Importing this module registers converters for the package's estimators with skl2onnx, so ``skl2onnx.to_onnx`` converts
+pipelines of them too.
+
+Our steps compute in double precision, and detectors take doubles from our transformers, whatever the type of the graph's input:
+decisions from single-precision kernel values are off by 1e-5 to 1e-4 of their range where the kernel is wide or whitened.
+
+Symbols as in ``feature_map``: ``Phi(X) = [k(X, R), 1] projection``. A graph is built by ``op``: ``op.MatMul(X, W)`` is one node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from .feature_map import NPT, ReferenceKernel, ReferenceMap
+from .kernels import RBF, Laplacian, Linear, Pairwise, Polynomial, Sigmoid, squared_norms
+from .one_class import SVDD, OneClassSVM
+from .preprocessing import TargetScaler
+
+try:
+    import skl2onnx
+    from onnx import ModelProto, TensorProto
+    from skl2onnx.algebra import onnx_ops
+    from skl2onnx.algebra.type_helper import guess_initial_types
+    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType, guess_proto_type, guess_tensor_type
+except ImportError as error:
+    raise ImportError('The ONNX export needs skl2onnx and onnx: pip install "refkernel[onnx]".') from error
+
+ON_REFERENCES = (ReferenceKernel, ReferenceMap, NPT)
+"""The kernels of a classifier that are inner products of Phi."""
+
+
+def to_onnx(model, X=None, *, target_opset=None) -> ModelProto:
+    """The ONNX graph of a fitted model.
+
+    A detector has two outputs of shape (n_samples, 1): ``label`` (int64, +1 or -1) and ``scores``, its decision function. A
+    transformer has one, ``variable``. Decisions on float32 samples agree with the model's to 1e-5 of their range, on float64
+    samples to 1e-9: our steps compute in double precision. Other steps of a pipeline compute as skl2onnx writes them; for
+    samples many deviations from 0, scale with :class:`TargetScaler`, or pass ``X`` as float64.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A :class:`SVDD`, :class:`OneClassSVM`, :class:`ReferenceMap`, :class:`NPT` or :class:`TargetScaler`, or a scikit-learn
+        pipeline of these and of steps that skl2onnx knows. A fitted search stands for its ``best_estimator_``. Kernels: RBF,
+        Laplacian, Linear, Polynomial, Sigmoid, for a classifier itself or under a reference map or kernel.
+    X : array-like or DataFrame of shape (n_samples, n_features), optional
+        Samples of the type that the graph is to take: float32, float64 or integers. A DataFrame gives one input for each
+        column. By default one input ``X`` of float32.
+    target_opset : int or dict, optional
+        The ONNX operator set to use, 12 or later; skl2onnx chooses by default.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Write it with ``SerializeToString()``.
+
+    Notes
+    -----
+    The graph of a Laplacian kernel holds n_samples × n_references × n_features differences at a time: score in small batches.
+
+    Examples
+    --------
+    >>> import numpy as np, onnxruntime, refkernel as rk
+    >>> from refkernel.onnx_export import to_onnx
+    >>> model = rk.SVDD(nu=0.1).fit(np.random.default_rng(0).normal(size=(100, 2)))
+    >>> session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
+    >>> label, scores = session.run(None, {"X": np.array([[0.0, 0.0], [5.0, 5.0]], dtype=np.float32)})
+    >>> label.ravel().tolist()
+    [1, -1]
+    """
+    check_is_fitted(model)
+    model = getattr(model, "best_estimator_", model)
+    types = [("X", FloatTensorType([None, model.n_features_in_]))] if X is None else guess_initial_types(_as_samples(X))
+    return skl2onnx.to_onnx(model, initial_types=types, target_opset=target_opset)
+
+
+def register() -> None:
+    """Tell skl2onnx how to convert the estimators of this package; importing the module does it."""
+    for model, build in GRAPHS.items():
+        parse, shapes, finish = DETECTOR if model in (SVDD, OneClassSVM) else TRANSFORMER
+        skl2onnx.update_registered_converter(model, f"Refkernel{model.__name__}", shapes, _converter(build, finish), parser=parse)
+
+
+class _Ops:
+    """The operators of one opset: ``op.MatMul(A, B)`` is a node; arrays become constants."""
+
+    def __init__(self, version):
+        self.version = version
+
+    def __getattr__(self, name):
+        return partial(getattr(onnx_ops, f"Onnx{name}"), op_version=self.version)
+
+
+def _converter(build, finish):
+    """A converter in the form of skl2onnx: samples as doubles, the model's own graph, the outputs."""
+
+    def convert(scope, operator, container):
+        op = _Ops(container.target_opset)
+        for output in finish(op, operator, build(op, operator.raw_operator, _samples(op, operator))):
+            output.add_to(scope, container)
+
+    return convert
+
+
+def _samples(op, operator):
+    """X (n × d) in double precision, from one input or one for each column.
+
+    A single input goes through Concat too. onnxruntime merges a matrix product with a scalar factor next to it, and rounds the
+    factor to single precision: Concat keeps the division by a scaler of one feature apart.
+    """
+    return op.Concat(*[op.Cast(variable, to=TensorProto.DOUBLE) for variable in operator.inputs], axis=1)
+
+
+def _parse_transformer(scope, model, inputs, custom_parsers=None):
+    return _declare(scope, model, inputs, variable=_precision(scope))
+
+
+def _parse_detector(scope, model, inputs, custom_parsers=None):
+    """What a transformer of ours gives a detector stays double: rounded features of a wide kernel cost digits."""
+    for step in scope.operators.values():
+        if type(step.raw_operator) in GRAPHS and inputs[0] in list(step.outputs):
+            inputs[0].type = DoubleTensorType()
+    return _declare(scope, model, inputs, label=Int64TensorType(), scores=_precision(scope))
+
+
+def _precision(scope):
+    """The type of real outputs: that of the graph's input, whatever the steps before this one give."""
+    return guess_tensor_type(scope.input_variables[0].type)
+
+
+def _declare(scope, model, inputs, **outputs):
+    """A step of the graph, with these outputs."""
+    operator = scope.declare_local_operator(skl2onnx.get_model_alias(type(model)), model)
+    operator.inputs = inputs
+    for name, kind in outputs.items():
+        operator.outputs.append(scope.declare_local_variable(name, kind))
+    return operator.outputs
+
+
+def _transformer_shapes(operator):
+    model = _checked(operator)
+    operator.outputs[0].type.shape = [operator.inputs[0].get_first_dimension(), model.get_feature_names_out().size]
+
+
+def _detector_shapes(operator):
+    _checked(operator)
+    for output in operator.outputs:
+        output.type.shape = [operator.inputs[0].get_first_dimension(), 1]
+
+
+def _checked(operator):
+    """The model, if it is fitted and its inputs have as many features as it was fitted on."""
+    model = operator.raw_operator
+    check_is_fitted(model)
+    widths = [variable.get_second_dimension() for variable in operator.inputs]
+    if None not in widths and sum(widths) != model.n_features_in_:
+        raise ValueError(
+            f"The graph's input has {sum(widths)} features, but {type(model).__name__} was fitted on {model.n_features_in_}: "
+            "pass X with as many columns as in fit."
+        )
+    return model
+
+
+def _transformer(op, operator, features):
+    (output,) = operator.outputs
+    return [op.Cast(features, to=guess_proto_type(output.type), output_names=[output])]
+
+
+def _detector(op, operator, decision):
+    """Labels follow from the decision in double precision, as ``predict`` makes them."""
+    label, scores = operator.outputs
+    inside = op.GreaterOrEqual(decision, _constant(0.0))
+    return [
+        op.Where(inside, _integers(1), _integers(-1), output_names=[label]),
+        op.Cast(decision, to=guess_proto_type(scores.type), output_names=[scores]),
+    ]
+
+
+TRANSFORMER = (_parse_transformer, _transformer_shapes, _transformer)
+DETECTOR = (_parse_detector, _detector_shapes, _detector)
+"""What skl2onnx asks about a kind of model: its outputs, their shapes, the nodes that end its graph."""
+
+
+def _target_scaler(op, scaler, X):
+    kept = X if scaler.kept_.all() else op.Gather(X, _integers(*np.flatnonzero(scaler.kept_)), axis=1)
+    return op.Div(op.Sub(kept, scaler.mean_), scaler.scale_)
+
+
+def _reference_map(op, reference_map, X):
+    return _features(op, reference_map, _against_references(op, reference_map, X))
+
+
+def _svdd(op, model, X):
+    """-||Phi(x) - c||² - offset"""
+    sums = _sums(op, model, X)
+    linear = op.MatMul(sums.values, _column(2.0 * sums.weights))
+    return op.Add(op.Sub(linear, sums.diag()), _constant(2.0 * sums.shift - model._center_norm2 - model.offset_))
+
+
+def _one_class_svm(op, model, X):
+    """w · Phi(x) - offset"""
+    sums = _sums(op, model, X)
+    return op.Add(op.MatMul(sums.values, _column(sums.weights)), _constant(sums.shift - model.offset_))
+
+
+GRAPHS = {TargetScaler: _target_scaler, ReferenceMap: _reference_map, NPT: _reference_map, SVDD: _svdd, OneClassSVM: _one_class_svm}
+"""The models that are converted, and the function ``(op, model, X)`` that builds the graph of each."""
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Σ b_i K(x, x_i) = values · weights + shift, and the graph of K(x, x) on demand."""
+
+    values: Any
+    weights: np.ndarray
+    shift: float
+    diag: Callable[[], Any]
+
+
+def _sums(op, model, X) -> _Sums:
+    """From kernel values of the references, the samples themselves (linear kernel), or kernel values of the support vectors."""
+    kernel = model.kernel_
+    if type(kernel) in ON_REFERENCES:
+        K_XR, normal = _against_references(op, kernel, X), kernel._factor.projection @ model._normal
+        return _Sums(K_XR, normal[:-1], normal[-1], lambda: _row_norms(op, _features(op, kernel, K_XR)))
+    kernel, formula = _convertible(kernel, model.n_features_in_)
+    diag = partial(formula.diag, op, kernel, X)
+    if model._normal is not None:
+        return _Sums(X, model._normal, 0.0, diag)
+    return _Sums(formula.values(op, kernel, X, _dense(model.support_vectors_)), model.dual_coef_[0], 0.0, diag)
+
+
+def _against_references(op, fitted, X):
+    kernel, formula = _convertible(fitted.kernel_, fitted.n_features_in_)
+    return formula.values(op, kernel, X, _dense(fitted.references_))
+
+
+def _features(op, fitted, K_XR):
+    projection = _dense(fitted._factor.projection)
+    return op.Add(op.MatMul(K_XR, projection[:-1]), projection[-1])
+
+
+@dataclass(frozen=True)
+class _Formula:
+    """A kernel as a graph: ``values(op, kernel, X, Z)`` is k(X, Z), ``diag(op, kernel, X)`` the column of k(x, x)."""
+
+    values: Callable
+    diag: Callable
+
+
+def _of_distances(values):
+    return _Formula(values, lambda op, kernel, X: _constant(1.0))
+
+
+def _of_products(formula):
+    """A function of gamma x · z. As in ``_rbf``, the factor goes into the constants: see ``_samples``."""
+    return _Formula(
+        lambda op, kernel, X, Z: formula(op, kernel, op.MatMul(X, _gamma(kernel) * Z.T)),
+        lambda op, kernel, X: formula(op, kernel, op.Mul(_row_norms(op, X), _constant(_gamma(kernel)))),
+    )
+
+
+def _gamma(kernel):
+    return getattr(kernel, "gamma", 1.0)
+
+
+def _rbf(op, kernel, X, Z):
+    """exp(-||x - z||² / (2 sigma²)); all rows are first moved by the mean of Z, so that far-away data lose no digits."""
+    origin, gamma = Z.mean(axis=0), 0.5 / kernel.sigma**2
+    X, Z = op.Sub(X, origin), Z - origin
+    near = op.Sub(op.MatMul(X, 2.0 * gamma * Z.T), gamma * squared_norms(Z))
+    exponent = op.Sub(near, op.Mul(_row_norms(op, X), _constant(gamma)))
+    return op.Exp(op.Min(exponent, _constant(0.0)))
+
+
+def _laplacian(op, kernel, X, Z):
+    """exp(-gamma ||x - z||_1)"""
+    rows = op.Reshape(X, _integers(0, 1, Z.shape[1]))  # 0: as many as X has
+    distances = op.ReduceSumApi11(op.Abs(op.Sub(rows, Z)), axes=[2], keepdims=0)
+    return op.Exp(op.Mul(distances, _constant(-kernel.gamma)))
+
+
+FORMULAS: dict[type, _Formula] = {
+    RBF: _of_distances(_rbf),
+    Laplacian: _of_distances(_laplacian),
+    Linear: _of_products(lambda op, kernel, products: products),
+    Polynomial: _of_products(lambda op, kernel, products: op.Pow(op.Add(products, _constant(kernel.coef0)), _constant(kernel.degree))),
+    Sigmoid: _of_products(lambda op, kernel, products: op.Tanh(op.Add(products, _constant(kernel.coef0)))),
+}
+"""By type, not by ``isinstance``: a subclass may have another formula."""
+
+BY_NAME: dict[str, Callable] = {
+    "rbf": lambda gamma: RBF(sigma=np.sqrt(0.5 / gamma)),
+    "laplacian": lambda gamma: Laplacian(gamma=gamma),
+    "linear": lambda gamma: Linear(),
+    "poly": lambda gamma, **params: Polynomial(gamma=gamma, **params),
+    "polynomial": lambda gamma, **params: Polynomial(gamma=gamma, **params),
+    "sigmoid": lambda gamma, **params: Sigmoid(gamma=gamma, **params),
+}
+"""scikit-learn's pairwise kernels that are kernels of this package."""
+
+
+def _convertible(kernel, d):
+    """The kernel, or the one of this package that equals it, and its formula."""
+    found = kernel
+    if type(kernel) is Pairwise and kernel.metric in BY_NAME:
+        params = kernel.params or {}
+        gamma = params.get("gamma")
+        found = BY_NAME[kernel.metric](**{**params, "gamma": 1.0 / d if gamma is None else gamma})
+    if type(found) not in FORMULAS:
+        can = ", ".join(sorted(known.__name__ for known in FORMULAS))
+        raise ValueError(
+            f"kernel={kernel!r} cannot be converted to ONNX. These can: {can}, scikit-learn's pairwise kernels of the same names, "
+            "and a ReferenceKernel or ReferenceMap on one of them. Fit the model with one of these."
+        )
+    return found, FORMULAS[type(found)]
+
+
+def _row_norms(op, X):
+    return op.ReduceSumSquareApi18(X, axes=[1], keepdims=1)
+
+
+def _constant(value):
+    return np.array([value], dtype=np.float64)
+
+
+def _integers(*values):
+    return np.array(values, dtype=np.int64)
+
+
+def _column(weights):
+    return np.asarray(weights, dtype=np.float64)[:, None]
+
+
+def _dense(rows):
+    return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
+
+
+def _as_samples(X):
+    """X as skl2onnx reads types off it: a DataFrame, or a numeric array in rows."""
+    if hasattr(X, "columns"):
+        return X
+    X = X.toarray() if sp.issparse(X) else np.asarray(X)
+    if X.ndim != 2 or X.dtype.kind not in "fiu":
+        raise ValueError(f"X has shape {X.shape} and type {X.dtype}: pass rows of numbers (n_samples, n_features), as in fit.")
+    return X
+
+
+register()
