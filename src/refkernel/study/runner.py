@@ -11,11 +11,13 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
+from scipy.linalg import lapack
+from threadpoolctl import threadpool_limits
 
-from .._dual.problem import svdd_with_negatives
-from .._dual.rows import Dense
-from .._dual.solver import solve
-from .._threads import one_blas_thread
+from .._dual.path import MOST_MOVES
+from .._dual.problem import NEGATIVE_MARGIN, svdd_with_negatives
+from .._dual.smo import fill, multiplier, solve_whole
+from .._dual.solver import CURVATURE_FLOOR
 from ..datasets import load_task
 from ..model_selection import Formulation, Samples, decision_paths
 from ..model_selection.engine import Clock
@@ -28,6 +30,9 @@ from .baselines import BASELINES
 from .methods import ALL, GRIDS, KERNELS, SCALES, STRATEGIES, VALUES, Method, kernel_methods
 
 KEYS = ("classifier", "references", "negatives", "grid", "task", "split", "repeat")
+TOL = 1e-6
+REGULARIZATION = 1e-3
+"""Defaults of the estimators."""
 COLUMNS = (*KEYS, "gmean", "tpr", "tnr", "validation", "scale", "parameter", "seed", "seconds")
 
 
@@ -63,7 +68,7 @@ def run(settings: Settings, out, *, jobs=1, data_dir=None, progress: Callable[[i
 
 def run_unit(unit: Unit, settings: Settings, data_dir=None) -> tuple[list[dict[str, Any]], dict[str, float]]:
     """The rows of one unit, and where the time went."""
-    with one_blas_thread(), warnings.catch_warnings():
+    with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # degenerate and tiny folds are part of the comparison
         data = load_task(unit.task, unit.split, splits=settings.splits, data_dir=data_dir)
         parts = _parts(unit, data)
@@ -160,7 +165,7 @@ def _decisions(part, references, count, classifiers, clock) -> dict[str, np.ndar
         found |= dict(zip(plain, _paths(K_ZZ, n, n + q, plain), strict=True))
         clock.lap("solving")
     if "svddneg" in classifiers:
-        found["svddneg"] = np.array([[_repelled(K, n, q, nu) for nu in VALUES] for K in K_ZZ])
+        found["svddneg"] = np.array([_repelled(K, n, q) for K in K_ZZ])
         clock.lap("solving with negatives")
     if "esvdd" in classifiers:
         K_ZZ = np.stack([_ellipsoidal(Phi, n) for _, Phi in spaces])
@@ -175,20 +180,31 @@ def _paths(K_ZZ, n, begin, classifiers):
     return decision_paths(K_ZZ[:, :n, :n], [Formulation(c, VALUES) for c in classifiers], K_ZZ[:, begin:, :n], diag)
 
 
-def _repelled(K_ZZ, n, q, nu):
-    """Decision values of an SVDD that n targets attract and the next q samples repel, on those after."""
+def _repelled(K_ZZ, n, q):
+    """Decision values (values × t) of SVDDs that n targets attract and the next q samples repel, on those after.
+
+    As ``SVDD(negatives="repel")`` on a precomputed kernel, without the estimator around the solver: there are thousands of them.
+    """
     K = np.ascontiguousarray(K_ZZ[: n + q, : n + q])
-    signs = np.repeat([1.0, -1.0], [n, q])
-    solution = solve(svdd_with_negatives(K.diagonal().copy(), 1.0 / (nu * n), 1.0 / (nu * q), signs), Dense(K))
-    radius2 = max(solution.quadratic - 2.0 * solution.rho, 0.0) + 0.5 * solution.negative_margin
-    return radius2 - solution.quadratic + 2.0 * K_ZZ[n + q :, : n + q] @ solution.b - K_ZZ.diagonal()[n + q :]
+    diag, signs = K.diagonal().copy(), np.repeat([1.0, -1.0], [n, q])
+    floor, order = CURVATURE_FLOOR * max(float(diag.max()), 1e-300), np.argsort(-K[:n, :n].sum(axis=0))
+    found = np.empty((len(VALUES), len(K_ZZ) - n - q))
+    for v, nu in enumerate(VALUES):
+        problem = svdd_with_negatives(diag, 1.0 / (nu * n), 1.0 / (nu * q), signs)
+        b = fill(order, np.zeros(n + q), problem.upper, 1.0)
+        G = K @ b + problem.p
+        solve_whole(K, diag, problem.p, b, G, problem.lower, problem.upper, TOL, False, floor, MOST_MOVES)
+        quadratic = b @ (G - problem.p)
+        radius2 = max(quadratic - 2.0 * multiplier(b, G, problem.lower, problem.upper), 0.0) + 0.5 * NEGATIVE_MARGIN * diag.max()
+        found[v] = radius2 - quadratic + 2.0 * K_ZZ[n + q :, : n + q] @ b - K_ZZ.diagonal()[n + q :]
+    return found
 
 
 def _ellipsoidal(Phi, n):
-    """Inner products after the map's features are whitened by the targets' covariance."""
+    """Inner products after the map's features are whitened by the targets' covariance, as ``ESVDD`` does."""
     centred = Phi - Phi[:n].mean(axis=0)
     E = centred[:n].T @ centred[:n] / n
-    E.flat[:: len(E) + 1] += 1e-3 * np.trace(E) / len(E)
-    L = np.linalg.cholesky(E)
-    W = np.linalg.solve(L, centred.T)
+    E.flat[:: len(E) + 1] += REGULARIZATION * np.trace(E) / len(E)
+    L, _ = lapack.dpotrf(E.T, lower=1)
+    W, _ = lapack.dtrtrs(L, centred.T, lower=1)
     return W.T @ W
