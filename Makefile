@@ -24,6 +24,7 @@ bench: .venv/test
 	$(BIN)/python benchmarks/bench_fit.py
 	$(BIN)/python benchmarks/bench_search.py
 	$(BIN)/python benchmarks/bench_paper.py
+	$(BIN)/python benchmarks/bench_score.py
 
 clean:
 	rm -rf .venv

@@ -1,0 +1,62 @@
+"""
+Tuning by cross-validation
+==========================
+
+The width of the kernel and nu decide what a description is worth. ``OneClassGridSearch`` tries all pairs, with known outliers in
+the folds that score but never in those that train. Test samples that the search has not seen then say what the choice is worth.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import refkernel as rk
+from refkernel.plot import PathDisplay
+
+task = rk.datasets.load_task("Seed2")
+scales, nus = [0.3, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0], [0.02, 0.03, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4]
+model = rk.SVDD(rk.ReferenceKernel(rk.RBF(), references="case2"))
+grid = {"kernel__kernel__scale": scales, "nu": nus}
+search = rk.OneClassGridSearch(model, grid, cv=5, random_state=0).fit(task.X_train, task.y_train)
+
+# %%
+# What was found
+# --------------
+# The best score of the search is the highest of 56 and therefore flatters itself. The test score does not: it is computed once, for
+# the one model that was chosen.
+
+best = search.best_params_
+print(f"Chosen of {len(search.cv_results_['params'])}: scale {best['kernel__kernel__scale']:g}, nu {best['nu']:g}")
+print(f"Gmean in cross-validation   {search.best_score_:.3f}")
+print(f"Gmean on the test samples   {search.score(task.X_test, task.y_test):.3f}")
+untuned = rk.SVDD().fit(task.X_train, task.y_train)
+print(f"Defaults, on the same       {rk.metrics.gmean_score(task.y_test, untuned.predict(task.X_test)):.3f}")
+
+# %%
+# The whole grid
+# --------------
+# ``cv_results_`` is laid out as that of ``GridSearchCV``: the last parameter varies fastest. A broad plateau is good news, a lone peak
+# is likely to be luck. A kernel too narrow for its references sees little of what lies between and beyond them, and accepts it.
+
+table = search.cv_results_["mean_test_score"].reshape(len(scales), len(nus))
+figure, (left, right) = plt.subplots(1, 2, figsize=(13, 4.4), width_ratios=[1, 0.9], layout="constrained")
+image = left.imshow(table, origin="lower", aspect="auto", cmap="cividis")
+left.set(xlabel="nu", ylabel="scale of the kernel's width", title="Gmean in cross-validation")
+left.set_xticks(range(len(nus)), [f"{nu:g}" for nu in nus])
+left.set_yticks(range(len(scales)), [f"{scale:g}" for scale in scales])
+middle = 0.5 * (table.min() + table.max())
+for (row, column), value in np.ndenumerate(table):
+    left.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=8, color="white" if value < middle else "black")
+row, column = np.unravel_index(search.best_index_, table.shape)
+left.add_patch(plt.Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="#D55E00", linewidth=3))
+figure.colorbar(image, ax=left)
+
+# %%
+# What nu does
+# ------------
+# Along nu, with the chosen width: nu lies between the share of rejected training targets and that of support vectors. The rates
+# are those of the training samples; they show the trade between targets and outliers.
+
+path = PathDisplay.from_estimator(search, task.X_train, task.y_train, ax=right)
+held = np.all(path.rejected <= path.bound + 1e-9) and np.all(path.support >= path.bound - 1e-9)  # shares are rounded sums
+print(f"rejected targets <= nu <= support vectors, for all {len(path.values)} values of nu: {held}")
+plt.show()
