@@ -20,7 +20,7 @@ import refkernel as rk
 # %%
 # Samples and models
 # ------------------
-# Rows with label -1 are known outliers. They train none of these models; case 5 takes them as references.
+# Rows with label -1 are known outliers. The first two models do not look at them; from the third they push the boundary away.
 
 targets, _ = make_moons(100, noise=0.1, random_state=0)
 outliers = np.array([[0.4, 0.3], [0.5, 0.1], [0.6, 0.35], [-0.6, -0.5], [1.6, 0.8], [-1.2, 1.0]])
@@ -28,8 +28,8 @@ X = np.vstack([targets, outliers])
 label = np.r_[np.ones(len(targets)), -np.ones(len(outliers))]
 models = {
     "SVDD, RBF kernel": rk.SVDD(rk.RBF(scale=0.3), nu=0.1),
-    "SVDD, random references (case 2)": rk.SVDD(rk.ReferenceKernel(rk.RBF(scale=0.3), references="case2", random_state=0), nu=0.1),
-    "SVDD, targets and outliers (case 5)": rk.SVDD(rk.ReferenceKernel(rk.RBF(scale=0.3), references="case5"), nu=0.1),
+    "SVDD, random references (case 2)": rk.SVDD(rk.ReferenceKernel(rk.RBF(scale=3.0), references="case2", random_state=0), nu=0.1),
+    "SVDD, known outliers repel": rk.SVDD(rk.RBF(scale=0.3), nu=0.1, negatives="repel"),
 }
 
 # %%
@@ -51,7 +51,7 @@ for axis, (title, model) in zip(axes, models.items(), strict=True):
     axis.scatter(*X[model.support_].T, s=26, c="#d55e00", edgecolors="black", linewidths=0.6, label="support vectors")
     axis.scatter(*outliers.T, s=40, c="black", marker="x", label="known outliers")
     axis.set_title(title)
-axes[0].legend(loc="lower left", framealpha=0.9)
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 path = Path(__file__).parent.parent / "docs" / "first_steps.png"
 figure.savefig(path, dpi=80)
 print(f"Drawn to {path.name}")

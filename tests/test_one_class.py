@@ -1,6 +1,7 @@
 """SVDD and the one-class SVM: equal to other solvers, to each other where they must be, and to their own definitions."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -343,3 +344,30 @@ def test_a_linear_model_of_sparse_rows_scores_dense_ones():
     model = rk.SVDD("linear").fit(sp.csr_matrix(X))
     np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-8)  # the solver's tolerance
     np.testing.assert_allclose(model.decision_function(sp.csr_matrix(X)), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 3.0, 10.0])
+@pytest.mark.parametrize("references", ["case2", "subset", "uniform"])
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("base", [RBF, rk.kernels.Laplacian])
+def test_fit_warns_exactly_where_far_samples_are_accepted(base, center, references, scale):
+    """What the warning says is what predict does with samples a million deviations away."""
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = rk.SVDD(rk.ReferenceKernel(base(scale=scale), references, center=center, random_state=0), nu=0.1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X)
+    warned = any(issubclass(w.category, rk.FarSamplesWarning) for w in caught)
+    assert warned == (model.predict(1e6 * np.ones((1, 3)))[0] == 1)
+
+
+def test_far_samples_are_warned_of_in_some_case_and_not_in_others():
+    """The law above is not empty: a narrow reference kernel accepts them, a wide one does not, a plain one never."""
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    with pytest.warns(rk.FarSamplesWarning, match="far from all references"):
+        rk.SVDD(rk.ReferenceKernel(RBF(scale=0.3), "case2", random_state=0)).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", rk.FarSamplesWarning)
+        rk.SVDD(rk.ReferenceKernel(RBF(scale=10.0), "case2", random_state=0)).fit(X)
+        rk.SVDD(RBF(scale=0.3)).fit(X)
+        rk.SVDD(rk.ReferenceKernel("linear", "subset", random_state=0)).fit(X)

@@ -6,7 +6,7 @@ from .feature_map import NPT, ReferenceKernel, ReferenceMap
 from .kernels import RBF
 from .model_selection import OneClassGridSearch
 from .novelty import ReferenceResidual
-from .one_class import SVDD, DegenerateSolutionWarning, OneClassSVM
+from .one_class import SVDD, DegenerateSolutionWarning, FarSamplesWarning, OneClassSVM
 from .persistence import ModelFileError, load, read_about, save
 from .preprocessing import TargetScaler
 
@@ -18,6 +18,7 @@ __all__ = [
     "RBF",
     "SVDD",
     "DegenerateSolutionWarning",
+    "FarSamplesWarning",
     "ModelFileError",
     "OneClassGridSearch",
     "OneClassSVM",

@@ -98,6 +98,10 @@ class _ReferenceFit(NestedParams):
         """K(x, x) for every row of X."""
         return squared_norms(self.features(X))
 
+    def far_features(self):
+        """Phi of a sample far from all references, where a base kernel such as RBF is 0; None for others."""
+        return self._factor.projection[-1] if self.kernel_.vanishes else None
+
     def features(self, X):
         """Phi(X), in blocks of rows so that no more than block × m kernel values exist at a time."""
         check_is_fitted(self)

@@ -40,6 +40,8 @@ class Kernel(BaseEstimator):
     thread_safe = True
     positive_definite = False
     """Whether every kernel matrix is known to be positive semidefinite."""
+    vanishes = False
+    """Whether k(x, z) tends to 0 as x goes away from z."""
 
     def fit(self, X, y=None, sample_weight=None) -> Kernel:
         """Return this kernel with every parameter that depends on data fixed by ``X``."""
@@ -55,6 +57,10 @@ class Kernel(BaseEstimator):
 
     def features(self, X) -> np.ndarray | None:
         """Phi(X) with k(x, z) = Phi(x) · Phi(z), where there is a small dense one; else None."""
+        return None
+
+    def far_features(self) -> np.ndarray | None:
+        """The features of every sample that is far from all data, for kernels that map them all to one point; else None."""
         return None
 
     def against(self, Z, rows) -> Callable[[Any], np.ndarray]:
@@ -92,6 +98,7 @@ class RBF(Kernel):
     """
 
     positive_definite = True
+    vanishes = True
 
     def __init__(self, scale=1.0, sigma=None, fit_on="references"):
         self.scale = scale
@@ -150,6 +157,7 @@ class Laplacian(Kernel):
     """k(x, z) = exp(-gamma ||x - z||_1), gamma = 1 / (scale · mean L1 distance over all pairs) unless given."""
 
     positive_definite = True
+    vanishes = True
 
     def __init__(self, scale=1.0, gamma=None, fit_on="references"):
         self.scale = scale

@@ -39,6 +39,15 @@ class DegenerateSolutionWarning(UserWarning):
     """
 
 
+class FarSamplesWarning(UserWarning):
+    """The description accepts every sample that is far from all of its references.
+
+    Far from all references a reference kernel on RBF or Laplacian maps every sample to one point, and nothing keeps that point
+    outside. The ways out: a wider base kernel (``RBF(scale=10)``), references that reach where new samples may fall
+    (``"uniform"``, ``Normal(scale=3)``, your own), or the plain kernel. ``ReferenceMap.residual`` measures how far a sample is.
+    """
+
+
 class _OneClass(OutlierMixin, NestedParams):
     """The fit and the scores that both classifiers share; each adds its dual problem and its score."""
 
@@ -179,6 +188,21 @@ class _OneClass(OutlierMixin, NestedParams):
                 UserWarning,
                 stacklevel=3,
             )
+        if not self._is_degenerate(solution) and self._accepts_far_samples():
+            warnings.warn(
+                "Samples far from all references are accepted: this kernel maps them all to one point, and that lies inside. Widen the "
+                "base kernel (scale=10), choose references that reach where new samples may fall, or use the plain kernel.",
+                FarSamplesWarning,
+                stacklevel=3,
+            )
+
+    def _is_degenerate(self, solution) -> bool:
+        """Whether decision values are noise."""
+        return False
+
+    def _accepts_far_samples(self) -> bool:
+        Phi = None if self.kernel_ == PRECOMPUTED else self.kernel_.far_features()
+        return Phi is not None and bool(self._score(Phi @ self._normal, Phi @ Phi) >= self.offset_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -392,13 +416,16 @@ class OneClassSVM(_OneClass):
 
     def _warn(self, solution, rows):
         super()._warn(solution, rows)
-        if solution.is_zero and self.stopping == "relative":
+        if self._is_degenerate(solution):
             warnings.warn(
                 "The one-class SVM's optimum is w = 0: its decision values are noise. The targets' mean is (nearly) the origin of the "
                 "kernel's space, as after centring on the training samples. Use center=False, references other than the targets, or SVDD.",
                 DegenerateSolutionWarning,
                 stacklevel=3,
             )
+
+    def _is_degenerate(self, solution):
+        return solution.is_zero and self.stopping == "relative"
 
     def _score(self, sums, diag):
         """w · phi(x)"""
