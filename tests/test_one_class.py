@@ -243,13 +243,13 @@ def test_move_limit_warns(make, max_iter, samples):
 
 @every_seed
 def test_one_class_svm_centred_on_its_targets_warns_that_it_is_degenerate(seed, samples, quiet):
-    """w = 0 is told with the three ways out, and each of them fits without a warning."""
-    X = samples(40, 3, seed)
+    """w = 0 is told with the three ways out, and each of them fits without a warning (on a kernel wide enough for far samples)."""
+    X, wide = samples(40, 3, seed), RBF(scale=10.0)
     with pytest.warns(rk.DegenerateSolutionWarning, match=r"optimum is w = 0.*center=False, references other than the targets, or SVDD"):
         rk.OneClassSVM(rk.NPT()).fit(X)
-    quiet(rk.OneClassSVM(rk.NPT(center=False)).fit, X)
-    quiet(rk.OneClassSVM(rk.ReferenceKernel(references="case2", random_state=seed)).fit, X)
-    quiet(rk.SVDD(rk.NPT()).fit, X)
+    quiet(rk.OneClassSVM(rk.NPT(wide, center=False)).fit, X)
+    quiet(rk.OneClassSVM(rk.ReferenceKernel(wide, references="normal", random_state=seed)).fit, X)
+    quiet(rk.SVDD(rk.NPT(wide)).fit, X)
 
 
 @every_seed
