@@ -26,6 +26,10 @@ MOST_FREE = 256
 EXTRA_DIGITS = 0.01
 """Weights settle later than the objective does: violations are driven this far below what the gap needs."""
 
+PATIENCE = 20
+"""Turns after which a gap that is as small is enough, and ten times as many after which the tolerance itself is: where samples
+coincide many weights are as good as each other, and rounding keeps moving them."""
+
 ROUNDING = 4.0 * np.finfo(np.float64).eps
 """Gradients are not known better than this, times the kernel's size and the sum of weights."""
 
@@ -228,24 +232,32 @@ def polish(K, b, G, lower, upper):
 
 
 @njit(cache=True, nogil=True)
-def optimise(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter):
-    """Pair moves and, in turn, Newton steps on the free weights, until no pair violates by eps. Mutates b and G.
+def optimise(K, diag, p, b, G, lower, upper, tol, curvature_floor, max_iter):
+    """Pair moves and, in turn, Newton steps on the free weights, until no pair violates by what ``tol`` allows. Mutates b and G.
 
-    Pair moves soon find which weights are free and the last digits late; Newton steps give these at once.
-    Returns the moves made and the smallest curvature met.
+    Pair moves soon find which weights are free and the last digits late; Newton steps give these at once. Where both go on and on,
+    the duality gap decides: see PATIENCE. Returns the moves made, whether it is solved, and the smallest curvature met.
     """
     moves = 0
+    turns = 0
     curvature_met = np.inf
+    eps = violation_for(tol, b, G, p, diag, lower)
+    solved = largest_violation(b, G, lower, upper) <= eps
     goal = COARSE * eps
-    finished = largest_violation(b, G, lower, upper) <= eps
-    while moves < max_iter and not finished:
+    while not solved and moves < max_iter:
         made, _, met = smo(K, diag, b, G, lower, upper, goal, curvature_floor, min(max(int(MOVES_PER_TURN * b.size), 8), max_iter - moves))
         moves += made
+        turns += 1
         curvature_met = min(curvature_met, met)
         complete = polish(K, b, G, lower, upper)
-        finished = complete and largest_violation(b, G, lower, upper) <= eps
+        eps = violation_for(tol, b, G, p, diag, lower)  # the problem's scale is known better as the weights settle
         goal = eps
-    return moves, curvature_met
+        solved = complete and largest_violation(b, G, lower, upper) <= eps
+        if not solved and turns % PATIENCE == 0:
+            _, _, mass = spread_and_mass(b, G, p, diag, lower)
+            enough = eps * mass if turns < 10 * PATIENCE else eps * mass / EXTRA_DIGITS
+            solved = duality_gap(multiplier(b, G, lower, upper), b, G, lower, upper) <= enough
+    return moves, solved, curvature_met
 
 
 @njit(cache=True, nogil=True)
@@ -276,19 +288,13 @@ def solve_whole(K, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, ma
 
     Returns the moves made, whether the rule was met within ``max_iter`` moves, and the smallest curvature met.
     """
-    moves = 0
-    curvature_met = np.inf
-    while True:
-        eps = tol if libsvm else violation_for(tol, b, G, p, diag, lower)
-        if libsvm:
-            made, _, met = smo(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter - moves)
-        else:
-            made, met = optimise(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter - moves)
-        moves += made
-        curvature_met = min(curvature_met, met)
-        if made == 0 or moves >= max_iter:
-            snap(b, lower, upper)
-            return moves, largest_violation(b, G, lower, upper) <= eps, curvature_met
+    if libsvm:
+        moves, violation, curvature_met = smo(K, diag, b, G, lower, upper, tol, curvature_floor, max_iter)
+        solved = violation <= tol
+    else:
+        moves, solved, curvature_met = optimise(K, diag, p, b, G, lower, upper, tol, curvature_floor, max_iter)
+    snap(b, lower, upper)
+    return moves, solved, curvature_met
 
 
 @njit(cache=True, nogil=True)

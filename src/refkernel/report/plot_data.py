@@ -124,6 +124,7 @@ def _decisions(classifier: str, variant: str, X: np.ndarray, y: np.ndarray, grid
     model = {"svdd": rk.SVDD, "ocsvm": rk.OneClassSVM}[classifier](kernel, nu=NU)
     with warnings.catch_warnings():  # the report explains the degenerate one-class SVM itself
         warnings.simplefilter("ignore", rk.DegenerateSolutionWarning)
+        warnings.simplefilter("ignore", rk.FarSamplesWarning)  # and the regions show it
         return model.fit(X, y).decision_function(grid)
 
 
