@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -62,9 +63,15 @@ def score_alone(model, table, out):
     start = time.perf_counter()
     result = score_file(saved, Path(table), Path(out))
     seconds = time.perf_counter() - start
-    unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes there, in KB elsewhere
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
-    print(json.dumps({"rows": result.rows, "seconds": seconds, "stages": result.seconds, "peak": peak}))
+    print(json.dumps({"rows": result.rows, "seconds": seconds, "stages": result.seconds, "peak": peak_megabytes()}))
+
+
+def peak_megabytes():
+    """Of this process. (On Linux ru_maxrss would count the memory of the process that started it.)"""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) * 1024 / 1e6
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 def bench_file(folder, rows):
