@@ -43,12 +43,12 @@ def draw_averages(averages: pd.DataFrame, classifier: str, route: str) -> Drawin
         return Drawing(to_svg(figure, f"averages-{classifier}-{route}", f"Average Gmean, {title}", numbers))
 
 
-def draw_ranks(comparison: RankComparison) -> Drawing:
+def draw_ranks(comparison: RankComparison, title: str = "") -> Drawing:
     """Critical-difference diagram: the best rank on the left; bars join variants that do not differ significantly."""
     ranks, k = comparison.ranks, len(comparison.ranks)
     half = (k + 1) // 2
     bars = 0.28 * len(comparison.groups)
-    title = f"{CLASSIFIERS.get(comparison.classifier, comparison.classifier)}, {comparison.route} route"
+    title = title or f"{CLASSIFIERS.get(comparison.classifier, comparison.classifier)}, {comparison.route} route"
     with styled():
         figure, axes = canvas(0.9 + 0.2 * half + 0.5 * bars)
         left, right = 1 - 0.36 * (k - 1), k + 0.36 * (k - 1)
