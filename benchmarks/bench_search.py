@@ -11,17 +11,22 @@ import os
 import time
 import warnings
 from pathlib import Path
+from unittest import mock
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 from scipy.linalg import lapack
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
 import refkernel as rk
+from refkernel import _factor
+from refkernel._factor import Whitening
 from refkernel.datasets import load_task
 from refkernel.metrics import gmean_scorer
+from refkernel.model_selection import engine
 
 SCALES = [0.1, 1.0, 10.0, 100.0, 1000.0]
 VALUES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
@@ -42,21 +47,22 @@ def searched(classifier, references, route="kernel"):
     return estimator, {scale: SCALES, f"{name}__{parameter}": VALUES}
 
 
-def timed(search, X, y, repeats):
-    """The search after its fastest run, and the time of that."""
+def timed(search, X, y, seconds=0.0):
+    """The fitted search and the median time of a run, over runs of about so many seconds in all (at least one)."""
     times = []
-    for _ in range(repeats):
+    while not times or sum(times) < seconds:
         start = time.perf_counter()
         search.fit(X, y)
         times.append(time.perf_counter() - start)
-    return search, min(times)
+    return search, float(np.median(times))
 
 
-def pair(estimator, grid, X, y, repeats=3):
-    """Both searches on the same folds."""
+def pair(estimator, grid, X, y, seconds=0.0):
+    """Both searches on the same folds; ours for about as long in all as theirs, so that the machine's noise hits both alike."""
     cv = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
-    ours = timed(rk.OneClassGridSearch(estimator, grid, cv=cv), X, y, repeats + 1)
-    return ours, timed(GridSearchCV(estimator, grid, scoring=gmean_scorer, cv=cv), X, y, 1 if repeats < 3 else 2)
+    ours, theirs = rk.OneClassGridSearch(estimator, grid, cv=cv), GridSearchCV(estimator, grid, scoring=gmean_scorer, cv=cv)
+    ours.fit(X, y)
+    return timed(ours, X, y, seconds), timed(theirs, X, y, seconds)
 
 
 def largest_difference(ours, theirs):
@@ -64,28 +70,45 @@ def largest_difference(ours, theirs):
     return max(np.abs(ours.cv_results_[name] - theirs.cv_results_[name]).max() for name in names)
 
 
-def floor_time(X, y, references):
-    """The LAPACK and BLAS calls of a search with nothing around them: factorisations, triangular solves and products."""
-    n, t = round(0.8 * np.sum(y == 1)), len(y) // 5
-    negatives = min(n, round(0.8 * np.sum(y == -1)))
-    m = {"case2": n, "case5": n + negatives, "case7": n + negatives}.get(references, n)
+def floor_time(search, X, y):
+    """The LAPACK and BLAS calls of a search, recorded in one run of it, with nothing around them (refitting the best is not in it)."""
+    calls = []
+
+    class Recorder:
+        """Stands for scipy's ``lapack``."""
+
+        def __getattr__(self, name):
+            def recorded(*arrays, **options):
+                again = {option: value for option, value in options.items() if option != "overwrite_a"}
+                calls.append((getattr(lapack, name), [array.copy("K") for array in arrays], again))
+                return getattr(lapack, name)(*arrays, **options)
+
+            return recorded
+
+    class Recorded(Whitening):
+        def features(self, Kc_ZR):
+            if not self.whole:
+                calls.append((np.matmul, [Kc_ZR, self._projection], {}))
+            Phi = super().features(Kc_ZR)
+            if Phi.shape[0] > tested:
+                calls.append((np.matmul, [Phi, Phi[:-tested].T], {}))
+            return Phi
+
+    tested, n = len(y) // 5, round(0.8 * np.sum(y == 1))
+    with mock.patch.object(_factor, "lapack", Recorder()), mock.patch.object(engine, "Whitening", Recorded):
+        clone(search).set_params(refit=False).fit(X, y)
+    m = max((len(arrays[0]) for call, arrays, _ in calls if call is not np.matmul), default=n)
     rng = np.random.default_rng(0)
-    R, Z, C = rng.normal(size=(m, X.shape[1])), rng.normal(size=(n + t, X.shape[1])), np.asfortranarray(rng.normal(size=(m, n + t)))
-    M = np.asfortranarray(np.cov(rng.normal(size=(m, 2 * m))))
-    B, K_test = rng.normal(size=(len(VALUES), n)), rng.normal(size=(t, n))
-    start = time.perf_counter()
-    for _ in range(5):
-        Z @ R.T
-        if references is not None:
-            R @ R.T
-        for _ in SCALES:
-            if references is not None:
-                lapack.dpotrf(M, lower=1)
-                L, _ = lapack.dpotrf(M, lower=1)
-                Phi, _ = lapack.dtrtrs(L, C, lower=1)
-                Phi.T @ Phi[:, :n]
-            B @ K_test.T
-    return time.perf_counter() - start
+    rows = n + tested + (m if calls else 0)
+    for shapes, times in ((((rows, X.shape[1] + 2), (X.shape[1] + 2, m)), 5), (((len(VALUES), n), (n, tested)), 5 * len(SCALES))):
+        calls.extend(times * [(np.matmul, [rng.normal(size=shape) for shape in shapes], {})])  # distances; decision values
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        for call, arrays, options in calls:
+            call(*arrays, **options)
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
 
 
 def bench_cost():
@@ -101,11 +124,11 @@ def bench_cost():
         X, y = data.X_train, data.y_train
         for references in (None, "case2", "case5", "case7"):
             for classifier in (rk.SVDD, rk.OneClassSVM):
-                (ours, a), (theirs, b) = pair(*searched(classifier, references), X, y)
+                (ours, a), (theirs, b) = pair(*searched(classifier, references), X, y, seconds=1.0)
                 ratios.append(b / a)
                 stages = ours.stage_times_
                 where = ", ".join(f"{stage} {100 * seconds / a:.0f}" for stage, seconds in stages.items())
-                floor = min(floor_time(X, y, references) for _ in range(3))
+                floor = floor_time(ours, X, y)
                 print(
                     f"{task:>6} {np.sum(y == 1):>4} {references or 'base':>5} {classifier.__name__:>11} "
                     f"{1e6 * a / FITS:>8.0f} {1e3 * b / FITS:>10.2f} "
@@ -131,13 +154,13 @@ def bench_growth():
             ("case2", rk.ReferenceKernel(references="case2"), "kernel__kernel__scale"),
         ):
             search = rk.OneClassGridSearch(rk.SVDD(kernel), {scale: SCALES, "nu": VALUES}, cv=3, random_state=0)
-            by_size[name, n] = timed(search, X, y, 2)[1]
+            by_size[name, n] = timed(search, X, y, seconds=0.1)[1]
         if n == 500:
             for count in counts:
                 search = rk.OneClassGridSearch(
                     rk.SVDD(rk.RBF()), {"kernel__scale": SCALES, "nu": np.linspace(0.05, 0.6, count)}, cv=3, random_state=0
                 )
-                by_count[count] = timed(search, X, y, 2)[1]
+                by_count[count] = timed(search, X, y, seconds=0.1)[1]
     print("  n        " + "".join(f"{n:>9}" for n in sizes))
     for name in ("base", "case2"):
         print(f"  {name:<9}" + "".join(f"{by_size[name, n]:>9.3f}" for n in sizes))
@@ -162,7 +185,7 @@ def check_agreement():
         for references in (None, *(f"case{k}" for k in range(1, 8))):
             for classifier in (rk.SVDD, rk.OneClassSVM):
                 for route in ("kernel", "mapping"):
-                    (ours, _), (theirs, _) = pair(*searched(classifier, references, route), data.X_train, data.y_train, 1)
+                    (ours, _), (theirs, _) = pair(*searched(classifier, references, route), data.X_train, data.y_train)
                     difference = largest_difference(ours, theirs)
                     same = ours.best_params_ == theirs.best_params_
                     compared, agreed, worst = compared + 1, agreed + (same and difference <= 1e-12), max(worst, difference)

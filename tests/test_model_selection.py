@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import refkernel as rk
-from refkernel._factor import Whitening, factorise
+from refkernel._factor import Whitening, distinct_rows, factorise
 from refkernel.metrics import gmean_scorer, tpr_at_tnr_score, tpr_at_tnr_scorer
 from refkernel.model_selection import Formulation, decision_paths
 from refkernel.model_selection.candidates import Alone, Shared, plan
@@ -167,6 +167,25 @@ def test_cheap_factorisation_equals_eigh_on_all_golden_scales(golden, center):
                 assert not center or whitening.rank == rank
                 cheap += whitening.whole
     assert cheap > 40  # about half of the grid is certified by Cholesky
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_repeated_references_need_no_eigendecomposition(center):
+    """References that occur two and three times are certified by Cholesky, and give the kernel and rank of the eigendecomposition."""
+    rng = np.random.default_rng(0)
+    R, Z = rng.normal(size=(40, 6)), rng.normal(size=(15, 6))
+    R = R[np.r_[:40, 7, 7, 3, 20]]
+    R[3, 0], R[42, 0] = 0.0, -0.0  # equal, though not bit by bit
+    distinct = distinct_rows(R)
+    np.testing.assert_array_equal(distinct, np.arange(40))
+    assert distinct_rows(R[:40]) is None
+    k = rk.RBF(scale=0.5).fit(R)
+    whitening, factor = Whitening(k(R), center, 1e-6, distinct), factorise(k(R), center, 1e-6)
+    assert whitening.whole
+    assert not Whitening(k(R), center, 1e-6).whole
+    assert whitening.rank == factor.eigenvalues.size == 40 - center
+    ours, theirs = whitening.features(whitening.centred_rows(k(Z, R))), np.column_stack([k(Z, R), np.ones(15)]) @ factor.projection
+    np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, rtol=0, atol=1e-10)  # eigenvalues above 1e-3: a few digits of rounding
 
 
 def test_decision_paths_equal_the_estimators(data):

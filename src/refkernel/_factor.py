@@ -60,19 +60,28 @@ class Whitening:
     floor: nothing is truncated, and features of Z are Kc_ZR L^-T with M = LL'. Else the spectrum decays: a pivoted Cholesky
     factor and a small eigendecomposition, or a whole one where the former does not prove that the rank is the same.
 
+    References that repeat an earlier one would let no Cholesky factor be: M is then that of the ``distinct`` ones (still centred by
+    all). Weighing each by its repetitions, as all references together do, only raises eigenvalues, so the proof holds.
+
+    Parameters
+    ----------
+    distinct : the numbers of the references that repeat no earlier one; None for all.
+
     Attributes
     ----------
     rank : int, the eigenvalues that are kept.
     whole : bool, whether nothing was truncated.
     """
 
-    def __init__(self, K_RR, center, floor):
+    def __init__(self, K_RR, center, floor, distinct=None):
         m = check_references(K_RR, center)
         self.center = center
         self.mu = column_means(K_RR)
-        self._L, passed = _cholesky_above(centred(K_RR, self.mu, 1.0 / m) if center else K_RR.copy(), floor)
+        self._distinct = distinct
+        M = centred(K_RR, self.mu, 1.0 / m) if center else K_RR.copy()
+        self._L, passed = _cholesky_above(M if distinct is None else M[np.ix_(distinct, distinct)], floor)
         self.whole = self._L is not None
-        self.rank = m - int(center)
+        self.rank = (m if distinct is None else distinct.size) - int(center)
         if not self.whole:
             lam, U = _eigenpairs(centred(K_RR, self.mu, 0.0) if center else K_RR, floor, passed <= FEW_PIVOTS * m)
             check_rank(lam.size, m, floor, float(lam.max(initial=0.0)))
@@ -90,9 +99,15 @@ class Whitening:
     def features(self, Kc_ZR):
         """Features of Z, of any basis."""
         if self.whole:
-            Phi, _ = lapack.dtrtrs(self._L, Kc_ZR.T, lower=1)
+            Phi, _ = lapack.dtrtrs(self._L, Kc_ZR.T if self._distinct is None else Kc_ZR.T[self._distinct], lower=1)
             return Phi.T
         return Kc_ZR @ self._projection
+
+
+def distinct_rows(R) -> np.ndarray | None:
+    """The numbers of the rows that repeat no earlier one; None where no row does."""
+    first = {row.tobytes(): number for number, row in reversed(list(enumerate(R + 0.0)))}  # -0.0 is 0.0
+    return np.sort(np.fromiter(first.values(), np.intp)) if len(first) < len(R) else None
 
 
 @njit(cache=True, nogil=True)

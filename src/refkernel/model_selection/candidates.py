@@ -74,10 +74,10 @@ def plan(estimator, candidates) -> list[Shared | Alone]:
 def _parts(estimator, names, members):
     """The Shared group of candidates that differ along the axes only, or each of them alone."""
     structure = {name: value for name, value in members[0][1].items() if name not in names}
-    configured = clone(estimator).set_params(**clone_values(structure))
+    configured = clone(estimator).set_params(**clone_values(structure)) if structure else estimator
     shared = _shared(configured)
     alone = [Alone(estimator, params, number) for number, params in members]
-    if shared is None or names != _axis_names(configured):
+    if shared is None or (structure and names != _axis_names(configured)):
         return alone
     shared.members.extend(alone)
     kernel = as_kernel(shared.reference.kernel if shared.reference is not None else shared.classifier.kernel)
@@ -113,9 +113,9 @@ def _shared(estimator):
     kernel = as_kernel(classifier.kernel)
     reference = None
     if hasattr(kernel, "references"):
-        reference = clone(kernel)
-        if reference.random_state is None and "random_state" in reference.get_params(deep=False):
-            reference.random_state = classifier.random_state
+        reference = kernel
+        if getattr(kernel, "random_state", 0) is None:
+            reference = clone(kernel).set_params(random_state=classifier.random_state)
     elif prefix and hasattr(prefix[-1], "kernel_matrix") and _is_linear(classifier.kernel):
         reference = prefix.pop()
     return Shared(prefix, tuple(map(_key, prefix)), reference, classifier)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
 
-from .._factor import Whitening
+from .._factor import Whitening, distinct_rows
 from .._validation import target_mask
 from ..kernels import negative_squared_distances, root_mean_squared_distance
 from ..references import GENERATED, TrainingRows, as_strategy
@@ -147,6 +147,7 @@ class ReferenceSet:
         self.R, self.center, self.floor = R, center, floor
         self.fitted = _Widths(R)
         self.distances: np.ndarray | None = None
+        self._distinct = distinct_rows(R)
         self._whitenings: dict[int, Whitening] = {}
 
     def whitening(self, kernel, fitted, clock) -> Whitening:
@@ -155,7 +156,7 @@ class ReferenceSet:
             return self._whitenings[id(kernel)]
         K_RR = fitted(self.R) if self.distances is None else fitted.of_squared_distances(self.distances)
         clock.lap("kernels")
-        whitening = Whitening(K_RR, self.center, self.floor)
+        whitening = Whitening(K_RR, self.center, self.floor, self._distinct)
         clock.lap("factorisation")
         if kernel.fit_on == "references":
             self._whitenings[id(kernel)] = whitening

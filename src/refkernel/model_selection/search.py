@@ -200,11 +200,10 @@ def _tabulate(candidates, scores, fit_time, score_time):
     for name, values in (("fit_time", fit_time), ("score_time", score_time)):
         results[f"mean_{name}"], results[f"std_{name}"] = values.mean(axis=1), values.std(axis=1)
     for name in sorted({name for params in candidates for name in params}):
-        column = np.ma.masked_all(len(candidates), dtype=object)
+        column = np.empty(len(candidates), dtype=object)
         for number, params in enumerate(candidates):
-            if name in params:
-                column[number] = params[name]
-        results[f"param_{name}"] = column
+            column[number] = params.get(name)
+        results[f"param_{name}"] = np.ma.MaskedArray(column, [name not in params for params in candidates])
     results["params"] = candidates
     results |= {f"split{fold}_test_score": scores[:, fold] for fold in range(scores.shape[1])}
     mean = np.nanmean(scores, axis=1)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
 GENERATED = -1
@@ -107,7 +108,7 @@ def as_strategy(references) -> Strategy:
     if isinstance(references, str):
         if references not in NAMES:
             raise ValueError(f"references={references!r} is not known. Use one of {sorted(NAMES)}, a strategy or an array.")
-        return clone(NAMES[references])
+        return copy.deepcopy(NAMES[references])
     return references if hasattr(references, "draw") else Given(references)
 
 
