@@ -24,6 +24,8 @@ from refkernel._factor import Whitening, distinct_rows, factorise
 from refkernel.metrics import gmean_scorer, tpr_at_tnr_score, tpr_at_tnr_scorer
 from refkernel.model_selection import Formulation, decision_paths
 from refkernel.model_selection.candidates import Alone, Shared, plan
+from refkernel.model_selection.engine import Samples
+from refkernel.references import TrainingRows
 
 SCALES = [0.1, 1.0, 10.0, 100.0, 1000.0]
 VALUES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
@@ -186,6 +188,17 @@ def test_repeated_references_need_no_eigendecomposition(center):
     assert whitening.rank == factor.eigenvalues.size == 40 - center
     ours, theirs = whitening.features(whitening.centred_rows(k(Z, R))), np.column_stack([k(Z, R), np.ones(15)]) @ factor.projection
     np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, rtol=0, atol=1e-10)  # eigenvalues above 1e-3: a few digits of rounding
+
+
+def test_factorisations_are_told_apart_by_kernel(data):
+    """Kernels that come and go, and may get each other's place in memory, never get each other's factorisation."""
+    X, y = data
+    rows = TrainingRows(X, np.flatnonzero(y == 1), np.flatnonzero(y == -1))
+    samples = Samples(rows, X[:5], rk.ReferenceKernel(references="case5"))
+    for scale in 4 * SCALES:
+        model = rk.SVDD(rk.ReferenceKernel(rk.RBF(scale=scale), references="case5")).fit(X, y)
+        expected = model.kernel_(X[y == 1])
+        np.testing.assert_allclose(samples.grams([rk.RBF(scale=scale)]).K[0], expected, rtol=0, atol=1e-8)
 
 
 def test_decision_paths_equal_the_estimators(data):

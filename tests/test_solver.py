@@ -509,15 +509,26 @@ def test_jitted_steps_equal_their_python_source(seed, state):
     F = run_both(jitted.free_weights, b, lower, upper)[0]
     np.testing.assert_array_equal(F, np.flatnonzero((lower < b) & (b < upper)))
     for W in (F, np.repeat(F, 2), F[:1], F[:0]):
-        step = run_both(jitted.newton_step, K[np.ix_(W, W)], G[W])[0]
+        U, kept = run_both(jitted.factorise_free, K, W)[:2]
+        np.testing.assert_array_equal(kept, F[: W.size])  # the second of two equal samples depends on the first
+        U = np.triu(U[: kept.size, : kept.size])
+        common = U.T @ U - K[np.ix_(kept, kept)]
+        np.testing.assert_allclose(common, common[:1, :1].repeat(kept.size, 0).repeat(kept.size, 1), atol=1e-12)
+        step = run_both(jitted.newton_step, U, G[kept])[0]
         assert abs(step.sum()) <= 1e-9 * (1 + np.abs(step).sum())
-    step = run_both(jitted.newton_step, K[np.ix_(F, F)], G[F])[0]
+    U, _ = jitted.factorise_free(K, F)
+    step = run_both(jitted.newton_step, U, G[F])[0]
     assert np.ptp(G[F] + K[np.ix_(F, F)] @ step) < 1e-9  # the law that defines it: gradients become equal
+    for c in range(F.size):
+        less = np.triu(run_both(jitted.drop, U, F.size, c)[0][:-1, :-1])
+        M = np.delete(np.delete(np.triu(U).T @ np.triu(U), c, 0), c, 1)
+        np.testing.assert_allclose(less.T @ less, M, atol=1e-12)
     for part in (1e-3, 1.0, 50.0):
-        whole, moved = run_both(jitted.take_step, part * step, b[F], lower[F], upper[F])[0::2][:2]
-        assert (moved >= lower[F]).all()
-        assert (moved <= upper[F]).all()
-        assert not whole or np.allclose(moved, b[F] + part * step)
+        whole, _, _, _, moved, G_moved, *_ = run_both(jitted.take_step, K, F, part * step, b, G, lower, upper)
+        assert (moved >= lower).all()
+        assert (moved <= upper).all()
+        assert not whole or np.allclose(moved[F], b[F] + part * step)
+        np.testing.assert_allclose(G_moved, G + K @ (moved - b), atol=1e-12)
 
 
 @every_seed
@@ -562,7 +573,8 @@ def test_jitted_largest_and_where(n):
 
 def test_every_jitted_function_is_run_as_python():
     """A jitted function that is added must be added to the tests above too."""
-    tested = {"smo", "largest", "last_index", "optimise", "polish", "free_weights", "newton_step", "take_step"}
+    tested = {"smo", "largest", "last_index", "optimise", "polish", "free_weights"}
+    tested |= {"factorise_free", "drop", "newton_step", "take_step"}
     tested |= {"multiplier", "duality_gap", "spread_and_mass", "largest_violation", "gap_at", "fill"}
     tested |= {"violation_for", "snap", "solve_whole", "gradient", "change_total", "_solve_path", "_solve_one"}
     assert {name for module in (jitted, path) for name, value in vars(module).items() if hasattr(value, "py_func")} == tested

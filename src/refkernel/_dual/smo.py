@@ -125,73 +125,85 @@ def largest_violation(b, G, lower, upper):
     return max(g_down - g_up, 0.0)
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})  # lets dot products use vector registers
-def newton_step(K, G):
-    """The step on free weights, of sum 0, after which their gradients are equal.
+@njit(cache=True, nogil=True)
+def factorise_free(K, F):
+    """U with U'U = K_FF + t 11', upper triangular and of leading size r, and the r indices of F that it is for.
 
-    Solves (K + t 11') x = G and = 1 by a Cholesky factorisation that skips dependent samples (they stay put); the
-    common part t 11' is invisible to steps of sum 0 and makes centred kernels regular.
+    Dependent samples are skipped (their weights stay put). The common part t 11' is invisible to steps of sum 0 and makes centred
+    kernels regular.
     """
-    f = G.size
+    f = F.size
     t = 0.0
     for c in range(f):
-        t = max(t, abs(K[c, c]))
-    L = np.zeros((f, f))
+        t = max(t, abs(K[F[c], F[c]]))
+    U = np.zeros((f, f))
+    for c in range(f):
+        K_c = K[F[c]]
+        for k in range(c, f):
+            U[c, k] = K_c[F[k]] + t
     kept = np.empty(f, np.intp)
     r = 0
     for c in range(f):
-        pivot = K[c, c] + t
-        for k in range(r):
-            x = K[c, kept[k]] + t
-            for q in range(k):
-                x -= L[r, q] * L[k, q]
-            L[r, k] = x / L[k, k]
-            pivot -= L[r, k] * L[r, k]
-        if pivot > DEPENDENT * t:
-            L[r, r] = np.sqrt(pivot)
-            kept[r] = c
-            r += 1
-    ones = np.empty(r)
-    grad = np.empty(r)
-    for k in range(r):
-        x, g = 1.0, G[kept[k]]
-        for q in range(k):
-            x -= L[k, q] * ones[q]
-            g -= L[k, q] * grad[q]
-        ones[k], grad[k] = x / L[k, k], g / L[k, k]
-    for k in range(r - 1, -1, -1):
-        for q in range(k + 1, r):
-            ones[k] -= L[q, k] * ones[q]
-            grad[k] -= L[q, k] * grad[q]
-        ones[k] /= L[k, k]
-        grad[k] /= L[k, k]
-    sum_ones, sum_grad = 0.0, 0.0
-    for k in range(r):
-        sum_ones += ones[k]
-        sum_grad += grad[k]
-    rho = sum_grad / sum_ones if r > 0 else 0.0
-    step = np.zeros(f)
-    for k in range(r):
-        step[kept[k]] = rho * ones[k] - grad[k]
-    return step
+        pivot = U[c, c]
+        if not pivot > DEPENDENT * t:
+            continue
+        root = np.sqrt(pivot)
+        for k in range(c, f):
+            U[c, k] /= root
+        for i in range(c + 1, f):
+            u = U[c, i]
+            for k in range(i, f):
+                U[i, k] -= u * U[c, k]
+        kept[r] = c
+        r += 1
+    if r < f:
+        for i in range(r):
+            for k in range(i, r):
+                U[i, k] = U[kept[i], kept[k]]
+    return U, F[kept[:r]]
 
 
 @njit(cache=True, nogil=True)
-def take_step(step, b, lower, upper):
-    """Move b along the step as far as the bounds allow, and no further than all of it. Mutates b; True if it was all."""
-    part = 1.0
-    first = -1
-    for t in range(b.size):
-        if step[t] != 0.0:
-            allowed = ((upper[t] if step[t] > 0.0 else lower[t]) - b[t]) / step[t]
-            if allowed < part:
-                part = allowed
-                first = t
-    for t in range(b.size):
-        b[t] = min(max(b[t] + part * step[t], lower[t]), upper[t])
-    if first >= 0:
-        b[first] = upper[first] if step[first] > 0.0 else lower[first]
-    return first < 0
+def drop(U, r, c):
+    """Take row and column c out of the matrix whose factor of size r is U, by rotations of the rows below. Mutates U."""
+    for i in range(r):
+        for k in range(max(c, i - 1), r - 1):
+            U[i, k] = U[i, k + 1]
+    for i in range(c, r - 1):
+        size = np.hypot(U[i, i], U[i + 1, i])
+        cos, sin = U[i, i] / size, U[i + 1, i] / size
+        for k in range(i, r - 1):
+            x, y = U[i, k], U[i + 1, k]
+            U[i, k] = cos * x + sin * y
+            U[i + 1, k] = cos * y - sin * x
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})  # lets dot products use vector registers
+def newton_step(U, G):
+    """The step of sum 0 after which the gradients G are equal, where U'U is the kernel matrix (plus a common part)."""
+    r = G.size
+    ones = np.ones(r)
+    grad = G.copy()
+    for c in range(r):
+        ones[c] /= U[c, c]
+        grad[c] /= U[c, c]
+        x, g = ones[c], grad[c]
+        for k in range(c + 1, r):
+            ones[k] -= x * U[c, k]
+            grad[k] -= g * U[c, k]
+    sum_ones, sum_grad = 0.0, 0.0
+    for c in range(r - 1, -1, -1):
+        x, g = ones[c], grad[c]
+        for k in range(c + 1, r):
+            x -= U[c, k] * ones[k]
+            g -= U[c, k] * grad[k]
+        ones[c], grad[c] = x / U[c, c], g / U[c, c]
+        sum_ones += ones[c]
+        sum_grad += grad[c]
+    rho = sum_grad / sum_ones if r > 0 else 0.0
+    for c in range(r):
+        grad[c] = rho * ones[c] - grad[c]
+    return grad
 
 
 @njit(cache=True, nogil=True)
@@ -207,27 +219,58 @@ def free_weights(b, lower, upper):
 
 
 @njit(cache=True, nogil=True)
+def take_step(K, F, step, b, G, lower, upper):
+    """Move the weights F along the step as far as the bounds allow, and no further than all of it.
+
+    Mutates b and G. Returns whether it was all.
+    """
+    part = 1.0
+    first = -1
+    for c in range(F.size):
+        t = F[c]
+        if step[c] != 0.0:
+            allowed = ((upper[t] if step[c] > 0.0 else lower[t]) - b[t]) / step[c]
+            if allowed < part:
+                part = allowed
+                first = c
+    for c in range(F.size):
+        t = F[c]
+        new = min(max(b[t] + part * step[c], lower[t]), upper[t])
+        if c == first:
+            new = upper[t] if step[c] > 0.0 else lower[t]
+        change = new - b[t]
+        b[t] = new
+        K_t = K[t]
+        for i in range(G.size):
+            G[i] += change * K_t[i]
+    return first < 0
+
+
+@njit(cache=True, nogil=True)
 def polish(K, b, G, lower, upper):
     """Newton steps on the free weights, until one meets no bound. Mutates b and G; False if there are more to take."""
+    F = np.empty(0, np.intp)
+    U = np.empty((0, 0))
+    anew, dependent = True, False
     for _ in range(NEWTON_STEPS):
-        F = free_weights(b, lower, upper)
-        f = F.size
-        if f < 2 or f > MOST_FREE:
-            return True
-        K_FF = np.empty((f, f))
-        b_F, G_F, lower_F, upper_F = np.empty(f), np.empty(f), np.empty(f), np.empty(f)
-        for c in range(f):
-            b_F[c], G_F[c], lower_F[c], upper_F[c] = b[F[c]], G[F[c]], lower[F[c]], upper[F[c]]
-            for k in range(f):
-                K_FF[c, k] = K[F[c], F[k]]
-        complete = take_step(newton_step(K_FF, G_F), b_F, lower_F, upper_F)
-        for c in range(f):
-            change = b_F[c] - b[F[c]]
-            b[F[c]] = b_F[c]
-            for t in range(b.size):
-                G[t] += change * K[F[c], t]
-        if complete:
-            return True
+        if anew:
+            free = free_weights(b, lower, upper)
+            if free.size < 2 or free.size > MOST_FREE:
+                return True
+            U, F = factorise_free(K, free)
+            anew, dependent = False, F.size < free.size
+            dropped = False
+        if take_step(K, F, newton_step(U, G[F]), b, G, lower, upper):
+            if not (dependent and dropped):
+                return True
+            anew = True  # without the weights that met a bound, others no longer depend on the rest
+        else:
+            dropped = True
+            for c in range(F.size - 1, -1, -1):
+                if not lower[F[c]] < b[F[c]] < upper[F[c]]:
+                    drop(U, F.size, c)
+                    F[c:-1] = F[c + 1 :]
+                    F = F[:-1]
     return False
 
 

@@ -13,12 +13,11 @@ from .smo import (
     free_weights,
     largest_violation,
     multiplier,
-    newton_step,
+    polish,
     smo,
     snap,
     solve_whole,
     spread_and_mass,
-    take_step,
     violation_for,
 )
 
@@ -109,12 +108,12 @@ def _improve(problem, rows, b, G, eps, floor, max_iter):
 
 
 def _polish(problem, rows, b, G):
-    """A Newton step on the free weights, where these are few and it helps. Mutates b and G."""
+    """Newton steps on the free weights, where these are few and it helps. Mutates b and G."""
     F = free_weights(b, problem.lower, problem.upper)
     if not 2 <= F.size <= MOST_FREE:
         return
     moved, G_moved, b_F = b.copy(), G.copy(), b[F]
-    take_step(newton_step(rows.block(F), G[F]), b_F, problem.lower[F], problem.upper[F])
+    polish(rows.block(F), b_F, G[F], problem.lower[F], problem.upper[F])
     moved[F] = b_F
     rows.add(G_moved, F, b_F - b[F])
     before, after = (largest_violation(*point, problem.lower, problem.upper) for point in ((b, G), (moved, G_moved)))

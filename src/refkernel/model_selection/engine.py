@@ -148,18 +148,18 @@ class ReferenceSet:
         self.fitted = _Widths(R)
         self.distances: np.ndarray | None = None
         self._distinct = distinct_rows(R)
-        self._whitenings: dict[int, Whitening] = {}
+        self._whitenings: dict[int, tuple[Any, Whitening]] = {}  # by id: the kernel is held too, so that no other gets its id
 
     def whitening(self, kernel, fitted, clock) -> Whitening:
         """The factorisation for a fitted kernel; kept for kernels that are fitted here, and so are always the same."""
         if id(kernel) in self._whitenings:
-            return self._whitenings[id(kernel)]
+            return self._whitenings[id(kernel)][1]
         K_RR = fitted(self.R) if self.distances is None else fitted.of_squared_distances(self.distances)
         clock.lap("kernels")
         whitening = Whitening(K_RR, self.center, self.floor, self._distinct)
         clock.lap("factorisation")
         if kernel.fit_on == "references":
-            self._whitenings[id(kernel)] = whitening
+            self._whitenings[id(kernel)] = kernel, whitening
         return whitening
 
 
