@@ -441,7 +441,8 @@ def test_jitted_optimisers_equal_their_python_source(max_iter, seed, state):
     """Pair moves, and pair moves with Newton steps, are the same plain Python."""
     K, diag, b, G, lower, upper, p = state(seed)
     run_both(jitted.smo, K, diag, b, G, lower, upper, 1e-9, 1e-12, max_iter)
-    run_both(jitted.optimise, K, diag, p, b, G, lower, upper, 1e-6, 1e-12, max_iter)
+    for libsvm in (False, True):
+        run_both(jitted.solve_whole, K, diag, p, b, G, lower, upper, 1e-6, libsvm, 1e-12, max_iter)
 
 
 @every_seed
@@ -573,7 +574,7 @@ def test_jitted_largest_and_where(n):
 
 def test_every_jitted_function_is_run_as_python():
     """A jitted function that is added must be added to the tests above too."""
-    tested = {"smo", "largest", "last_index", "optimise", "polish", "free_weights"}
+    tested = {"smo", "largest", "last_index", "polish", "free_weights"}
     tested |= {"factorise_free", "drop", "newton_step", "take_step"}
     tested |= {"multiplier", "duality_gap", "spread_and_mass", "largest_violation", "gap_at", "fill"}
     tested |= {"violation_for", "snap", "solve_whole", "gradient", "change_total", "_solve_path", "_solve_one"}

@@ -269,38 +269,10 @@ def polish(K, b, G, lower, upper):
             for c in range(F.size - 1, -1, -1):
                 if not lower[F[c]] < b[F[c]] < upper[F[c]]:
                     drop(U, F.size, c)
-                    F[c:-1] = F[c + 1 :]
+                    for k in range(c + 1, F.size):
+                        F[k - 1] = F[k]
                     F = F[:-1]
     return False
-
-
-@njit(cache=True, nogil=True)
-def optimise(K, diag, p, b, G, lower, upper, tol, curvature_floor, max_iter):
-    """Pair moves and, in turn, Newton steps on the free weights, until no pair violates by what ``tol`` allows. Mutates b and G.
-
-    Pair moves soon find which weights are free and the last digits late; Newton steps give these at once. Where both go on and on,
-    the duality gap decides: see PATIENCE. Returns the moves made, whether it is solved, and the smallest curvature met.
-    """
-    moves = 0
-    turns = 0
-    curvature_met = np.inf
-    eps = violation_for(tol, b, G, p, diag, lower)
-    solved = largest_violation(b, G, lower, upper) <= eps
-    goal = COARSE * eps
-    while not solved and moves < max_iter:
-        made, _, met = smo(K, diag, b, G, lower, upper, goal, curvature_floor, min(max(int(MOVES_PER_TURN * b.size), 8), max_iter - moves))
-        moves += made
-        turns += 1
-        curvature_met = min(curvature_met, met)
-        complete = polish(K, b, G, lower, upper)
-        eps = violation_for(tol, b, G, p, diag, lower)  # the problem's scale is known better as the weights settle
-        goal = eps
-        solved = complete and largest_violation(b, G, lower, upper) <= eps
-        if not solved and turns % PATIENCE == 0:
-            _, _, mass = spread_and_mass(b, G, p, diag, lower)
-            enough = eps * mass if turns < 10 * PATIENCE else eps * mass / EXTRA_DIGITS
-            solved = duality_gap(multiplier(b, G, lower, upper), b, G, lower, upper) <= enough
-    return moves, solved, curvature_met
 
 
 @njit(cache=True, nogil=True)
@@ -329,13 +301,35 @@ def violation_for(tol, b, G, p, diag, lower):
 def solve_whole(K, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, max_iter):
     """Optimise all weights together until the stopping rule holds. Mutates b and G.
 
+    LIBSVM's rule: pair moves until no pair violates by ``tol``. Ours: pair moves and, in turn, Newton steps on the free weights,
+    until no pair violates by what ``tol`` allows. Pair moves soon find which weights are free and the last digits late; Newton steps
+    give these at once. Where both go on and on, the duality gap decides: see PATIENCE.
+
     Returns the moves made, whether the rule was met within ``max_iter`` moves, and the smallest curvature met.
     """
-    if libsvm:
-        moves, violation, curvature_met = smo(K, diag, b, G, lower, upper, tol, curvature_floor, max_iter)
-        solved = violation <= tol
-    else:
-        moves, solved, curvature_met = optimise(K, diag, p, b, G, lower, upper, tol, curvature_floor, max_iter)
+    moves = 0
+    turns = 0
+    curvature_met = np.inf
+    eps = tol if libsvm else violation_for(tol, b, G, p, diag, lower)
+    goal = eps if libsvm else COARSE * eps
+    turn = max_iter if libsvm else max(int(MOVES_PER_TURN * b.size), 8)
+    solved = largest_violation(b, G, lower, upper) <= eps
+    while not solved and moves < max_iter:
+        made, violation, met = smo(K, diag, b, G, lower, upper, goal, curvature_floor, min(turn, max_iter - moves))
+        moves += made
+        turns += 1
+        curvature_met = min(curvature_met, met)
+        if libsvm:
+            solved = violation <= eps
+            continue
+        complete = polish(K, b, G, lower, upper)
+        eps = violation_for(tol, b, G, p, diag, lower)  # the problem's scale is known better as the weights settle
+        goal = eps
+        solved = complete and largest_violation(b, G, lower, upper) <= eps
+        if not solved and turns % PATIENCE == 0:
+            _, _, mass = spread_and_mass(b, G, p, diag, lower)
+            enough = eps * mass if turns < 10 * PATIENCE else eps * mass / EXTRA_DIGITS
+            solved = duality_gap(multiplier(b, G, lower, upper), b, G, lower, upper) <= enough
     snap(b, lower, upper)
     return moves, solved, curvature_met
 
