@@ -23,16 +23,19 @@ NU = 0.1
 FEATURES = 10
 
 
-def best_times(calls, seconds=2.0, least=3, pause=0.0):
-    """The best time of each call, run in turn for about ``seconds`` each, after a pause in which BLAS threads come to rest."""
+def median_times(calls, seconds=2.0, rounds=3, in_a_row=1):
+    """The median time of each call, in turn so that noise hits all alike, for about ``seconds`` each and some rounds at least.
+
+    ``in_a_row`` times each: the threads that BLAS leaves spinning, and the memory that a call leaves behind, then meet their own kind.
+    """
     times = {name: [] for name in calls}
-    while min(map(len, times.values())) < least or sum(times[next(iter(times))]) < seconds:
+    while len(times[next(iter(calls))]) < rounds * in_a_row or sum(times[next(iter(calls))]) < seconds:
         for name, call in calls.items():
-            time.sleep(pause)
-            start = time.perf_counter()
-            call()
-            times[name].append(time.perf_counter() - start)
-    return {name: min(values) for name, values in times.items()}
+            for _ in range(in_a_row):
+                start = time.perf_counter()
+                call()
+                times[name].append(time.perf_counter() - start)
+    return {name: float(np.median(values)) for name, values in times.items()}
 
 
 def violation(model, X):
@@ -54,8 +57,8 @@ def bench_fit():
             "ours": rk.OneClassSVM(rk.RBF(sigma=sigma), nu=NU),
             "sklearn": SklearnOneClassSVM(gamma=0.5 / sigma**2, nu=NU, tol=1e-6),
         }
-        fit = best_times({name: partial(m.fit, X) for name, m in models.items()})
-        score = best_times({name: partial(m.decision_function, X) for name, m in models.items()})
+        fit = median_times({name: partial(m.fit, X) for name, m in models.items()})
+        score = median_times({name: partial(m.decision_function, X) for name, m in models.items()})
         kkt = f"   {violation(models['ours'], X):.0e}, {violation(models['sklearn'], X):.0e}"
         for what, t, note in (("fit", fit, kkt), ("decision", score, "")):
             row = [1e3 * t[name] for name in ("svdd", "ours", "sklearn")]
@@ -87,7 +90,7 @@ def bench_map():
     sigma = rk.RBF().fit(X).sigma
     nystroem = Nystroem(gamma=0.5 / sigma**2, n_components=100, random_state=0).fit(X)
     reference_map = rk.ReferenceMap(rk.RBF(sigma=sigma), references=nystroem.components_).fit(X)
-    times = best_times({"map": lambda: reference_map.transform(X), "nystroem": lambda: nystroem.transform(X)}, least=15, pause=0.1)
+    times = median_times({"map": lambda: reference_map.transform(X), "nystroem": lambda: nystroem.transform(X)}, in_a_row=5)
     print("\nReferenceMap.transform against Nystroem.transform, same references, n = 100,000, d = 10, m = 100 (ms)")
     print(f"  ReferenceMap {1e3 * times['map']:.1f}, Nystroem {1e3 * times['nystroem']:.1f}, ratio {times['map'] / times['nystroem']:.2f}")
 
