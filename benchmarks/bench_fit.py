@@ -1,6 +1,6 @@
 """Fit, score and map against scikit-learn, side by side in one run: `python benchmarks/bench_fit.py`.
 
-Times are the best of several alternating runs, as this and other machines are noisy; what counts is the ratio. Both
+Times are medians of alternating runs, as this and other machines are noisy; what counts is the ratio. Both
 solve to a comparable violation of the optimality conditions (printed, as a share of the gradients' size).
 """
 

@@ -196,9 +196,66 @@ def test_factorisations_are_told_apart_by_kernel(data):
     rows = TrainingRows(X, np.flatnonzero(y == 1), np.flatnonzero(y == -1))
     samples = Samples(rows, X[:5], rk.ReferenceKernel(references="case5"))
     for scale in 4 * SCALES:
-        model = rk.SVDD(rk.ReferenceKernel(rk.RBF(scale=scale), references="case5")).fit(X, y)
+        model = quietly(rk.SVDD(rk.ReferenceKernel(rk.RBF(scale=scale), references="case5")).fit, X, y)
         expected = model.kernel_(X[y == 1])
         np.testing.assert_allclose(samples.grams([rk.RBF(scale=scale)]).K[0], expected, rtol=0, atol=1e-8)
+
+
+def test_indefinite_kernels_factorise_as_eigh_does():
+    """A pivoted Cholesky factor ends at the first non-positive pivot, with much of an indefinite matrix left: it is not used then."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        R = rng.normal(size=(11, 2))
+        k = rk.kernels.Sigmoid().fit(R)
+        factor = quietly(factorise, k(R), True, 1e-6)
+        assert Whitening(k(R), True, 1e-6).rank == factor.eigenvalues.size
+
+
+def test_references_that_are_all_equal_are_refused(data):
+    """One distinct reference has no direction left after centring; the search says so, as a fit does."""
+    X, y = data
+    estimator = rk.SVDD(rk.ReferenceKernel(references=np.ones((5, X.shape[1]))))
+    with pytest.raises(ValueError, match="No eigenvalue"):
+        estimator.fit(X[y == 1])
+    with pytest.raises(ValueError, match="No eigenvalue"):
+        rk.OneClassGridSearch(estimator, {"nu": [0.1, 0.3]}, cv=3, refit=False).fit(X, y)
+
+
+def test_reference_kernels_of_every_kind_are_searched_as_by_grid_search(data):
+    """NPT, which has no random_state; a RandomState instance; a seed that only the classifier has; sparse references."""
+    X, y = data
+    cv = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
+    sparse = rk.references.Given(sp.csr_array(np.eye(X.shape[1])))
+    for estimator in (
+        rk.SVDD(rk.NPT()),
+        rk.SVDD(rk.ReferenceKernel(references="case4", random_state=np.random.RandomState(0))),
+        rk.SVDD(rk.ReferenceKernel(references="case4"), random_state=3),
+        rk.SVDD(rk.ReferenceKernel("laplacian", references=rk.references.Training() + sparse)),
+        rk.SVDD(rk.ReferenceKernel(references=rk.references.Training() + sparse)),
+    ):
+        ours, theirs = (
+            quietly(search(estimator, {"nu": [0.1, 0.3]}, scoring=gmean_scorer, cv=cv).fit, X, y)
+            for search in (rk.OneClassGridSearch, GridSearchCV)
+        )
+        np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+def test_nan_is_refused_by_the_search_and_by_the_paths(data):
+    """The shared work sees what each fit would have refused."""
+    X, y = data
+    X = X.copy()
+    X[3, 0] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        rk.OneClassGridSearch(rk.OneClassSVM(rk.RBF(sigma=1.0)), {"nu": [0.1, 0.3]}, cv=3).fit(X, y)
+    with pytest.raises(ValueError, match="overflows or is NaN"):
+        decision_paths(np.full((4, 4), np.nan), [Formulation("svdd", [0.5])], np.ones((1, 4)), np.ones(1))
+
+
+def quietly(function, *args):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*args)
 
 
 def test_decision_paths_equal_the_estimators(data):

@@ -481,6 +481,24 @@ def test_jitted_whole_solver_and_path_equal_their_python_source(libsvm, seed, st
         assert moved.max() <= 0.2
 
 
+def test_libsvm_rule_is_strict():
+    """LIBSVM goes on while the violation equals its tolerance: here that is the first one, after its own start."""
+    K = np.diag([2.0, 1.0, 1.0, 1.0])
+    found = solve(one_class_svm(np.diagonal(K).copy(), 0.5, np.ones(4)), Dense(K), tol=2.0, stopping="libsvm")
+    theirs = OneClassSVM(kernel="precomputed", nu=0.5, tol=2.0).fit(K)
+    b = np.zeros(4)
+    b[theirs.support_] = theirs.dual_coef_[0]
+    np.testing.assert_allclose(found.b, b, atol=1e-6)  # LIBSVM's kernel values are single
+
+
+def test_nan_ends_the_solver():
+    """Weights of a kernel matrix with NaN are not called solved, and do not go on for ever."""
+    K = np.full((3, 3), np.nan)
+    b, G = np.array([1.0, 0.5, 0.0]), np.full(3, np.nan)
+    _, solved, _ = jitted.solve_whole(K, np.ones(3), np.zeros(3), b, G, np.zeros(3), np.ones(3), 1e-6, False, 1e-12, 10**9)
+    assert not solved
+
+
 @every_seed
 @pytest.mark.parametrize("formulation", ["one-class SVM", "SVDD"])
 def test_path_gives_the_solutions_of_its_problems(formulation, seed):

@@ -60,8 +60,9 @@ class Whitening:
     floor: nothing is truncated, and features of Z are Kc_ZR L^-T with M = LL'. Else the spectrum decays: a pivoted Cholesky
     factor and a small eigendecomposition, or a whole one where the former does not prove that the rank is the same.
 
-    References that repeat an earlier one would let no Cholesky factor be: M is then that of the ``distinct`` ones (still centred by
-    all). Weighing each by its repetitions, as all references together do, only raises eigenvalues, so the proof holds.
+    References that repeat an earlier one, and so have its kernel values, would let no Cholesky factor be: M is then that of the
+    ``distinct`` ones, still centred by all. Weighing each by its repetitions, as all references together do, only raises
+    eigenvalues, so the proof holds.
 
     Parameters
     ----------
@@ -81,12 +82,12 @@ class Whitening:
         M = centred(K_RR, self.mu, 1.0 / m) if center else K_RR.copy()
         self._L, passed = _cholesky_above(M if distinct is None else M[np.ix_(distinct, distinct)], floor)
         self.whole = self._L is not None
-        self.rank = (m if distinct is None else distinct.size) - int(center)
+        self.rank, largest = (m if distinct is None else distinct.size) - int(center), 0.0
         if not self.whole:
             lam, U = _eigenpairs(centred(K_RR, self.mu, 0.0) if center else K_RR, floor, passed <= FEW_PIVOTS * m)
-            check_rank(lam.size, m, floor, float(lam.max(initial=0.0)))
+            self.rank, largest = lam.size, float(lam.max(initial=0.0))
             self._projection = U / np.sqrt(lam)
-            self.rank = lam.size
+        check_rank(self.rank, m, floor, largest)
 
     def centred_rows(self, K_ZR):
         """Kc_ZR = (K_ZR - 1 mu') J; K_ZR itself without centring."""
@@ -180,12 +181,15 @@ def _eigenpairs(Kc_RR, floor, perhaps_low_rank):
 
 
 def _low_rank_eigenpairs(Kc_RR, floor):
-    """The same from a pivoted Cholesky factor, if its rank is low and no eigenvalue is too close to the floor to tell; else None."""
+    """The same from a pivoted Cholesky factor; None if its rank is not low, an eigenvalue is too close to the floor to tell, or the
+    matrix is indefinite, so that the factor is not of all of it."""
     m = Kc_RR.shape[0]
     C, pivots, k, _ = lapack.dpstrf(Kc_RR.T, tol=PIVOT_TOLERANCE, lower=1)
     if not 0 < k <= LOW_RANK * m:
         return None
     L = np.tril(C[:, :k])
+    if np.abs(L @ L.T - Kc_RR[np.ix_(pivots - 1, pivots - 1)]).max() > 2 * m * PIVOT_TOLERANCE * max(1.0, L[0, 0] ** 2):
+        return None
     lam, V, _ = lapack.dsyevd(L.T @ L, lower=1, overwrite_a=1)
     left_out = 2 * m * PIVOT_TOLERANCE
     below, first = np.searchsorted(lam, (floor - left_out, floor + left_out))

@@ -313,8 +313,9 @@ def solve_whole(K, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, ma
     eps = tol if libsvm else violation_for(tol, b, G, p, diag, lower)
     goal = eps if libsvm else COARSE * eps
     turn = max_iter if libsvm else max(int(MOVES_PER_TURN * b.size), 8)
-    solved = largest_violation(b, G, lower, upper) <= eps
-    while not solved and moves < max_iter:
+    violation = largest_violation(b, G, lower, upper)
+    solved = violation < eps if libsvm else violation <= eps
+    while not solved and moves < max_iter and not np.isnan(eps):
         made, violation, met = smo(K, diag, b, G, lower, upper, goal, curvature_floor, min(turn, max_iter - moves))
         moves += made
         turns += 1

@@ -114,8 +114,6 @@ def _shared(estimator):
     reference = None
     if hasattr(kernel, "references"):
         reference = kernel
-        if getattr(kernel, "random_state", 0) is None:
-            reference = clone(kernel).set_params(random_state=classifier.random_state)
     elif prefix and hasattr(prefix[-1], "kernel_matrix") and _is_linear(classifier.kernel):
         reference = prefix.pop()
     return Shared(prefix, tuple(map(_key, prefix)), reference, classifier)

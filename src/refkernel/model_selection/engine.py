@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing, assert_all_finite, check_random_state
 
 from .._factor import Whitening, distinct_rows
 from .._validation import target_mask
@@ -136,6 +137,8 @@ class _Fold:
                 X_train, X_test = step.fit_transform(X_train, self.y_train), step.transform(X_test)
             if not sp.issparse(X_train):
                 X_train, X_test = (np.ascontiguousarray(X, dtype=np.float64) for X in (X_train, X_test))
+                assert_all_finite(X_train, input_name="X")
+                assert_all_finite(X_test, input_name="X")
             self._prefixes[part.key] = X_train, X_test
         return self._prefixes[part.key]
 
@@ -194,7 +197,8 @@ class Samples:
         self.references: ReferenceSet | None = None
         self.begin_with_targets = False
         if reference is not None:
-            drawn = as_strategy(reference.references).draw(rows, check_random_state(reference.random_state))
+            random_state = check_random_state(copy.deepcopy(reference.random_state))  # every fold draws from the same state
+            drawn = as_strategy(reference.references).draw(rows, random_state)
             self.begin_with_targets = np.array_equal(drawn.indices[: self.n], rows.targets)
             self.references = _reference_set(drawn, reference, {} if reference_sets is None else reference_sets)
         self._distances: Any = None
@@ -270,10 +274,11 @@ class Samples:
 
 def _reference_set(drawn, reference, known):
     """The set of these references; the same object where generated ones are drawn again."""
-    key = (reference.center, reference.eigenvalue_floor, drawn.vectors.tobytes()) if (drawn.indices == GENERATED).all() else None
+    R = drawn.vectors.toarray() if sp.issparse(drawn.vectors) else drawn.vectors
+    key = (reference.center, reference.eigenvalue_floor, R.tobytes()) if (drawn.indices == GENERATED).all() else None
     if key is not None and key in known:
         return known[key]
-    references = ReferenceSet(drawn.vectors, reference.center, reference.eigenvalue_floor)
+    references = ReferenceSet(R, reference.center, reference.eigenvalue_floor)
     if key is not None:
         known[key] = references
     return references

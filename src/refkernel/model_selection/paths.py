@@ -68,6 +68,8 @@ def decision_paths(K, formulations: Sequence[Formulation], K_test, diag_test) ->
     """
     if np.ndim(K) == 2:
         return [found[0] for found in decision_paths(K[None], formulations, K_test[None], diag_test[None])]
+    if not np.isfinite(K.sum()):
+        raise ValueError("The kernel overflows or is NaN on the training samples. Scale the data first, for example with TargetScaler.")
     plan = _plan(tuple(formulations), K.shape[1])
     path = solve_path(np.ascontiguousarray(K, dtype=np.float64), plan.family)
     if not path.converged.all():

@@ -162,11 +162,20 @@ def _evaluate_quietly(*arguments):
 
 
 def _seeded(estimator, random_state):
-    """A copy whose every random part has a seed, so that all candidates of a fold meet the same references."""
+    """A copy whose every random part has a seed, so that all candidates of a fold meet the same references.
+
+    A part that has none takes that of the part it belongs to, as in a fit, and else one of ours.
+    """
     copy = clone(estimator)
+    params = copy.get_params()
     seed = random_state.randint(np.iinfo(np.int32).max)
-    unset = {name: seed for name, value in copy.get_params().items() if name.split("__")[-1] == "random_state" and value is None}
-    return copy.set_params(**unset) if unset else copy
+    seeds = {}
+    for name in sorted(params, key=len):  # owners first
+        *owners, last = name.split("__")
+        if last == "random_state" and params[name] is None:
+            inherited = params.get("__".join([*owners[:-1], last]))
+            params[name] = seeds[name] = seed if inherited is None or not owners else inherited
+    return copy.set_params(**seeds) if seeds else copy
 
 
 def _check_kinds(y, scoring, name):
