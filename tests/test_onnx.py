@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import skl2onnx
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
@@ -345,3 +346,22 @@ def test_the_missing_extra_is_named(monkeypatch):
     monkeypatch.delitem(sys.modules, "refkernel.onnx_export")
     with pytest.raises(ImportError, match=r'pip install "refkernel\[onnx\]"'):
         importlib.import_module("refkernel.onnx_export")
+
+
+def test_tables_with_missing_values_are_converted():
+    """An imputer that learned from the targets alone fills in the graph what it fills here."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.r_[np.ones(50), -np.ones(10)]
+    X[y == -1] += 5.0
+    X[::7, 1] = np.nan
+    fitted = make_pipeline(rk.TargetImputer(strategy="median"), rk.TargetScaler(), rk.SVDD()).fit(X, y)
+    assert_same_decisions(fitted, rk.to_onnx(fitted), X, np.float32)  # onnxruntime imputes single precision only
+
+
+def test_what_has_no_graph_is_said():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 2)), columns=["a", "b"])
+    with pytest.raises(ValueError, match="no ONNX form"):
+        rk.to_onnx(rk.ESVDD().fit(X))
+    by_name = make_pipeline(ColumnTransformer([("both", "passthrough", ["a", "b"])]), rk.SVDD()).fit(X)
+    with pytest.raises(ValueError, match="pass some rows as X"):
+        rk.to_onnx(by_name)

@@ -6,6 +6,9 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -138,6 +141,7 @@ def test_the_order_of_columns_does_not_matter_and_extra_ones_are_said(table, mod
     run("score", model, table, "--out", tmp_path / "one.csv")
     output = run("score", model, tmp_path / "other.csv", "--out", tmp_path / "two.csv")
     assert output.count("kept: extra") == 1
+    assert output.count("another order than in training: they are matched by name") == 1
     np.testing.assert_array_equal(pd.read_csv(tmp_path / "one.csv")["score"], pd.read_csv(tmp_path / "two.csv")["score"])
 
 
@@ -207,6 +211,21 @@ def test_missing_values_are_filled_at_scoring_as_at_fit(mixed, tmp_path):
     scores = pd.read_csv(tmp_path / "out.csv")["score"]
     assert scores[0] == pytest.approx(scores[1], rel=1e-12)
     assert "a (1), colour (1)" in output
+
+
+def test_known_outliers_fill_no_missing_value(tmp_path):
+    """What targets and outliers lack is filled by the targets' median, whatever the outliers are."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(np.vstack([rng.normal(size=(60, 2)), rng.normal(8.0, size=(200, 2))]), columns=["a", "b"])
+    frame = frame.assign(colour="red", kind=["t"] * 60 + ["o"] * 200)
+    frame.loc[60:, "colour"] = "green"
+    frame.loc[:20, "a"], frame.loc[5, "colour"] = np.nan, np.nan
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    options = ["--target-column", "kind", "--target", "t", "--impute", "median"]
+    run("fit", tmp_path / "data.csv", "--out", tmp_path / "with.rk", *options, "--outlier", "other")
+    columns = load(tmp_path / "with.rk")["columns"]
+    np.testing.assert_allclose(columns.named_transformers_["numbers"].statistics_, frame[:60][["a", "b"]].median(), rtol=1e-12)
+    assert columns.named_transformers_["categories"][0].statistics_ == ["red"]
 
 
 def test_unseen_categories_are_said_with_counts_and_encoded_as_none(mixed, tmp_path):
@@ -347,6 +366,8 @@ BAD_TABLES = {
     "all missing": ("a,b\n,\nNA,?\n", "All values of all 2 rows are missing"),
     "an empty column": ("a,b,c\n1,,2\n2,,3\n", "--drop b"),
     "infinities": ("a,b\n1,inf\n2,3\n4,-Infinity\n", "Infinite values in b (2)"),
+    "old Mac": ("a,b\r1,2\r3,4\r", "as old Macs did"),
+    "spaces": ("a b\n1 2.5\n3 4\n", "pass --delimiter ' '"),
     "all constant": ("a,b\n1,2\n1,2\n1,2\n", "constant"),
 }
 
@@ -445,8 +466,13 @@ def test_output_paths_that_cannot_be_written_are_refused_before_any_work(table, 
     for command in (["fit", table], ["score", model, table]):
         assert "does not exist" in refused(*command, "--out", absent)
         assert "is a folder" in refused(*command, "--out", tmp_path)
-    assert "is the table that is read" in refused("score", model, table, "--out", table)
-    assert len(pd.read_csv(table)) == 40
+    before = table.read_bytes(), model.read_bytes()
+    picture = Path(shutil.copy(table, tmp_path / "table.png"))
+    for command in (["fit", table], ["score", model, table]):
+        assert "is a file that is read" in refused(*command, "--out", table)
+    assert "is a file that is read" in refused("score", model, table, "--out", model)
+    assert "is a file that is read" in refused("plot", model, picture, "--out", picture)
+    assert before == (table.read_bytes(), model.read_bytes())
     assert not absent.parent.exists()
 
 
@@ -455,6 +481,29 @@ def test_a_folder_without_permission_is_refused(table, model, tmp_path):
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o500)
     assert "no permission" in refused("score", model, table, "--out", closed / "out.csv")
+
+
+def test_a_run_that_is_ended_leaves_nothing_half_written(model, tmp_path):
+    """SIGTERM, as a batch system sends it, in the middle of a long table."""
+    normal_rows(300_000).to_csv(tmp_path / "long.csv", index=False)
+    command = [
+        sys.executable,
+        "-c",
+        "from refkernel.cli import app; app()",
+        "score",
+        str(model),
+        str(tmp_path / "long.csv"),
+        "--out",
+        str(tmp_path / "out.csv"),
+    ]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    while process.poll() is None and not list(tmp_path.glob(".out.csv.*.part")):
+        time.sleep(0.01)
+    assert process.poll() is None, "it ended before it could be stopped"
+    process.terminate()
+    assert process.wait(60) == 143
+    assert not list(tmp_path.glob("*out.csv*"))
+    assert not list(tmp_path.glob(".out.csv*"))
 
 
 def test_a_broken_model_file_is_refused(table, model, tmp_path):

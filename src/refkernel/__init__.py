@@ -8,7 +8,7 @@ from .model_selection import OneClassGridSearch
 from .novelty import ReferenceResidual
 from .one_class import SVDD, DegenerateSolutionWarning, FarSamplesWarning, OneClassSVM
 from .persistence import ModelFileError, load, read_about, save
-from .preprocessing import TargetScaler
+from .preprocessing import TargetImputer, TargetScaler
 
 __version__ = "0.1.0"
 
@@ -25,6 +25,7 @@ __all__ = [
     "ReferenceKernel",
     "ReferenceMap",
     "ReferenceResidual",
+    "TargetImputer",
     "TargetScaler",
     "datasets",
     "kernels",

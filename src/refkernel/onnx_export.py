@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from .feature_map import NPT, ReferenceKernel, ReferenceMap
 from .kernels import RBF, Laplacian, Linear, Pairwise, Polynomial, Sigmoid, squared_norms
 from .one_class import SVDD, OneClassSVM
-from .preprocessing import TargetScaler
+from .preprocessing import TargetImputer, TargetScaler
 
 try:
     import skl2onnx
@@ -31,6 +31,9 @@ try:
     from skl2onnx.algebra import onnx_ops
     from skl2onnx.algebra.type_helper import guess_initial_types
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType, guess_proto_type, guess_tensor_type
+    from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
+    from skl2onnx.operator_converters.imputer_op import convert_sklearn_imputer
+    from skl2onnx.shape_calculators.imputer import calculate_sklearn_imputer_output_shapes
 except ImportError as error:
     raise ImportError('The ONNX export needs skl2onnx and onnx: pip install "refkernel[onnx]".') from error
 
@@ -80,7 +83,15 @@ def to_onnx(model, X=None, *, target_opset=None) -> ModelProto:
     check_is_fitted(model)
     model = getattr(model, "best_estimator_", model)
     types = [("X", FloatTensorType([None, model.n_features_in_]))] if X is None else guess_initial_types(_as_samples(X))
-    return skl2onnx.to_onnx(model, initial_types=types, target_opset=target_opset)
+    try:
+        return skl2onnx.to_onnx(model, initial_types=types, target_opset=target_opset)
+    except (MissingConverter, MissingShapeCalculator) as error:
+        steps = [type(step).__name__ for _, step in getattr(model, "steps", [("", model)])]
+        raise ValueError(f"A step of {' and '.join(steps)} has no ONNX form here: see to_onnx for those that have one.") from error
+    except RuntimeError as error:
+        if X is None and "column name" in str(error):
+            raise ValueError("The model takes columns by name: pass some rows as X, a DataFrame, for their names and types.") from error
+        raise
 
 
 def register() -> None:
@@ -88,6 +99,9 @@ def register() -> None:
     for model, build in GRAPHS.items():
         parse, shapes, finish = DETECTOR if model in (SVDD, OneClassSVM) else TRANSFORMER
         skl2onnx.update_registered_converter(model, f"Refkernel{model.__name__}", shapes, _converter(build, finish), parser=parse)
+    skl2onnx.update_registered_converter(
+        TargetImputer, "RefkernelTargetImputer", calculate_sklearn_imputer_output_shapes, convert_sklearn_imputer
+    )
 
 
 class _Ops:

@@ -1,9 +1,12 @@
-"""TargetScaler: standardise by the targets."""
+"""Standardise, and fill missing values, by the targets."""
 
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.impute import SimpleImputer
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._validation import target_mask
@@ -58,3 +61,31 @@ class TargetScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class TargetImputer(SimpleImputer):
+    """scikit-learn's ``SimpleImputer``, with the statistics of the target rows: known outliers fill nothing.
+
+    Examples
+    --------
+    >>> import numpy as np, refkernel as rk
+    >>> rk.TargetImputer(strategy="median").fit_transform([[1.0], [3.0], [np.nan], [90.0]], [1, 1, 1, -1])
+    array([[ 1.],
+           [ 3.],
+           [ 2.],
+           [90.]])
+    """
+
+    def fit(self, X, y=None):
+        """Learn what to fill with from the rows of X whose y is not -1."""
+        if y is None:
+            return super().fit(X)
+        if sp.issparse(X):
+            X = X.tocsr()
+        elif not isinstance(X, list) and not hasattr(X, "iloc"):
+            X = np.asarray(X)
+        return super().fit(_safe_indexing(X, np.flatnonzero(target_mask(X, y))))
+
+    def fit_transform(self, X, y=None, **params):
+        """Fill the missing values of all rows by those of the targets."""
+        return self.fit(X, y).transform(X)

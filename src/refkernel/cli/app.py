@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Callable
 from enum import Enum
 
@@ -18,24 +20,38 @@ console = Console()
 errors = Console(stderr=True)
 
 
+RESUMES = "Stopped. What was finished is kept: the same command continues from here."
+
+
 class Splits(str, Enum):
     embedded = "embedded"
     authors = "authors"
 
 
 class clear_errors:
-    """Errors that a user can mend are one message and exit code 1, not a traceback."""
+    """Errors that a user can mend are one message and exit code 1, not a traceback; a run that is ended cleans up after itself."""
+
+    def __init__(self, stopped="Stopped. Nothing was written."):
+        self._stopped = stopped
 
     def __enter__(self):
+        self._in_main = threading.current_thread() is threading.main_thread()  # others cannot take signals
+        self._before = signal.signal(signal.SIGTERM, _end) if self._in_main else None
         return self
 
     def __exit__(self, kind, error, trace):
+        if self._in_main:
+            signal.signal(signal.SIGTERM, self._before)
         if isinstance(error, DataError | ResultsError | ImportError | ValueError | OSError):
             errors.print(f"[bold red]Error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
             raise typer.Exit(1) from error
         if isinstance(error, KeyboardInterrupt):
-            errors.print("Stopped. What was finished is kept: the same command continues from here.")
+            errors.print(self._stopped)
             raise typer.Exit(130) from error
+
+
+def _end(number, frame):
+    raise SystemExit(128 + number)
 
 
 def with_bar(name: str, call: Callable):

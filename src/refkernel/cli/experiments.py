@@ -12,7 +12,7 @@ from rich.table import Table
 from ..datasets import list_tasks
 from ..paper.protocol import CLASSIFIERS, ROUTES, VARIANTS, Settings
 from ..paper.runner import run
-from .app import Splits, app, clear_errors, console, names, with_bar
+from .app import RESUMES, Splits, app, clear_errors, console, names, with_bar
 
 
 class Solver(str, Enum):
@@ -48,7 +48,7 @@ def reproduce(
         solver=solver.value,
         seed=seed,
     )
-    with clear_errors():
+    with clear_errors(RESUMES):
         facts = with_bar("reproduce", lambda progress: run(settings, out, jobs=jobs, data_dir=data_dir, progress=progress))
         _summary(out, facts, report, jobs)
 

@@ -57,7 +57,7 @@ def fit(
     with clear_errors():
         from ..persistence import save
 
-        check_writable(out)
+        check_writable(out, data)
         recipe = Recipe(model, references, nu, scale, search, seed, impute)
         rows = Rows(target_column, target, outlier)
         fitted = fit_file(data, recipe, rows, _form(delimiter, decimal, encoding), names(drop), names(categorical))
@@ -81,6 +81,7 @@ def score(
 ) -> None:
     """Score a table of any size: adds score, decision (score - threshold) and label (1 target, -1 outlier)."""
     with clear_errors():
+        check_writable(out, data, model)
         saved = load_table_model(model)
         form = _form(delimiter, decimal, encoding)
         columns = (TextColumn("score"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
@@ -130,6 +131,7 @@ def plot(
     with clear_errors():
         from ..own_data.drawing import plot_file
 
+        check_writable(out, data, model)
         drawn = plot_file(load_table_model(model), data, out, features=names(features), form=_form(delimiter, decimal, encoding))
         _say(f"{drawn:,} rows drawn: {out}")
 
@@ -151,6 +153,8 @@ def _score_notes(result) -> list[str]:
     notes = []
     if result.extra:
         notes.append(f"Not used by the model, and kept: {named(result.extra)}.")
+    if result.reordered:
+        notes.append("The columns are in another order than in training: they are matched by name.")
     if result.filled:
         counts = Counter(result.filled).most_common()
         notes.append("Missing values were filled as in training: " + named(f"{name} ({count:,})" for name, count in counts) + ".")

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from ..study import Settings, run
-from .app import Splits, app, clear_errors, console, names, with_bar
+from .app import RESUMES, Splits, app, clear_errors, console, names, with_bar
 
 SHOWN = 12
 """Methods in the table at the end; the page has all."""
@@ -28,7 +28,7 @@ def study(
 ) -> None:
     """Compare every reference strategy, classifier and baseline by the article's protocol; write rows.csv and study.html."""
     settings = Settings(splits=splits.value, tasks=names(tasks), splits_count=splits_count, repeats=repeats, seed=seed)
-    with clear_errors():
+    with clear_errors(RESUMES):
         facts = with_bar("study", lambda progress: run(settings, out, jobs=jobs, data_dir=data_dir, progress=progress))
         _summary(out, facts)
 

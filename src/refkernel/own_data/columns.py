@@ -58,7 +58,7 @@ class Feature:
     @classmethod
     def from_dict(cls, item: dict[str, Any]) -> Feature:
         """The feature that ``as_dict`` has described."""
-        return cls(item["name"], None if item["categories"] is None else tuple(item["categories"]))
+        return cls(item["name"], None if item.get("categories") is None else tuple(item["categories"]))
 
 
 def numbers(column: pd.Series, decimal: str = ".") -> tuple[np.ndarray, np.ndarray]:

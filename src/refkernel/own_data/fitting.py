@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
@@ -20,7 +19,7 @@ from ..feature_map import ReferenceKernel
 from ..kernels import RBF
 from ..model_selection import OneClassGridSearch
 from ..one_class import SVDD, OneClassSVM
-from ..preprocessing import TargetScaler
+from ..preprocessing import TargetImputer, TargetScaler
 from ..references import NAMES, Normal
 from ..references.base import HOW_TO_PASS_OUTLIERS
 from .columns import (
@@ -140,7 +139,7 @@ def fit_file(data: Path, recipe: Recipe, rows: Rows, form: CsvFormat, drop=(), c
     _check_count(y, table.path)
     features = learn_features(chosen, table.decimal, tuple(categorical))
     X = model_input(chosen, features, table.decimal)
-    check_not_empty(X)
+    check_not_empty(X[y != OUTLIER])
     _check_cells(X, recipe, notes)
     _note_columns(X[y != OUTLIER], notes)
     model, found = _fit(pipeline(features, recipe, int((y != OUTLIER).sum())), X, y, recipe, notes)
@@ -242,8 +241,8 @@ def _columns(features, impute):
     texts = [feature.name for feature in features if feature.categories is not None]
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     parts = [
-        ("numbers", "passthrough" if impute is None else SimpleImputer(strategy=impute), numbers),
-        ("categories", encoder if impute is None else make_pipeline(SimpleImputer(strategy="most_frequent"), encoder), texts),
+        ("numbers", "passthrough" if impute is None else TargetImputer(strategy=impute), numbers),
+        ("categories", encoder if impute is None else make_pipeline(TargetImputer(strategy="most_frequent"), encoder), texts),
     ]
     return ColumnTransformer([part for part in parts if part[2]], verbose_feature_names_out=False)
 

@@ -179,6 +179,12 @@ class CsvTable:
                 f"{self.path}: with {DELIMITERS.get(self.delimiter, repr(self.delimiter))} as delimiter the header is one column; "
                 f"{DELIMITERS[better]} gives {len(_first_row(sample, better))}. Leave out --delimiter, or pass {better!r}."
             )
+        line = sample.splitlines()[-1]
+        for other in " :":
+            if len(self.names) == 1 and other != self.delimiter and len(line.split(other)) > 1 and all(map(_is_number, line.split(other))):
+                raise TableError(
+                    f"{self.path} has one column, with cells such as {line!r}. If these are several numbers, pass --delimiter {other!r}."
+                )
 
 
 class ParquetTable:
@@ -230,6 +236,14 @@ def find_delimiter(sample: str) -> str:
     return max(DELIMITERS, key=worth)
 
 
+def _is_number(text) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _plain(column):
     """Dictionaries as what they stand for."""
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
@@ -248,6 +262,8 @@ def _sample(path, encoding):
         raise _not_decoded(path, error) from error
     if not sample.strip():
         raise TableError(f"{path} holds nothing but white space. A table needs a header and rows.")
+    if "\r" in sample and "\n" not in sample:
+        raise TableError(f"{path} ends its lines with a carriage return alone, as old Macs did. Save it with today's line ends (LF).")
     lines = sample.splitlines(keepends=True)
     return "".join(lines[:-1]) if len(lines) > 1 and rest else sample
 

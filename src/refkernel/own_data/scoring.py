@@ -17,7 +17,7 @@ from ..persistence import ModelFileError, load, read_about
 from .columns import Feature, check_finite, is_text, missing_counts, missing_message, model_input, named, unseen
 from .fitting import PERCENT
 from .reading import CsvFormat, CsvTable, ParquetTable, TableError, is_parquet, open_table
-from .writing import table_writer
+from .writing import check_writable, table_writer
 
 ADDED = ("score", "decision", "label")
 NORMALITY = "normality"
@@ -45,6 +45,7 @@ class Scored:
     rows: int = 0
     outliers: int = 0
     extra: list[str] = field(default_factory=list)
+    reordered: bool = False
     unseen: dict[str, Counter[str]] = field(default_factory=dict)
     filled: Counter[str] = field(default_factory=Counter)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -53,6 +54,8 @@ class Scored:
 def load_table_model(path: Path) -> TableModel:
     """A model of ``refkernel fit``, or another one that was fitted on a data frame of numbers."""
     model, about = load(path), read_about(path).get("about") or {}
+    if about.get("made_by") and not {"data", "features", "recipe", "search", "training"} <= set(about):
+        raise ModelFileError(f"{path}: its description is not whole. Make it again with refkernel fit.")
     if "features" in about:
         features = [Feature.from_dict(item) for item in about["features"]]
     elif hasattr(model, "feature_names_in_"):
@@ -76,8 +79,9 @@ def score_file(
     table = open_table(data, form)
     percentiles = _percentiles(saved) if proba_like else None
     result = Scored(extra=check_names(table, saved, [prefix + name for name in (*ADDED, *([NORMALITY] if proba_like else []))]))
-    if out.exists() and out.samefile(data):
-        raise TableError(f"--out {out} is the table that is read. Choose another name.")
+    check_writable(out, data, saved.path)
+    order = [feature.name for feature in saved.features]
+    result.reordered = [name for name in table.names if name in order] != order
     clock = Clock()
     with one_blas_thread(), table_writer(out, table.delimiter) as writer:  # BLAS holds 100 MB for its threads, and blocks are small
         for block in table.blocks():

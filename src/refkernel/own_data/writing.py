@@ -33,9 +33,12 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def check_writable(path: Path) -> None:
-    """An error if a file cannot be written there, before work is done for it."""
+def check_writable(path: Path, *inputs: Path) -> None:
+    """An error if a file cannot be written there, or is one of those that are read, before work is done for it."""
     folder = path.parent
+    for other in inputs:
+        if path.exists() and other.exists() and path.samefile(other):
+            raise TableError(f"--out {path} is a file that is read, and would be lost. Choose another name.")
     if path.is_dir():
         raise TableError(f"{path} is a folder. Name a file for --out.")
     if not folder.is_dir():
