@@ -241,6 +241,17 @@ def test_reference_kernels_of_every_kind_are_searched_as_by_grid_search(data):
         np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
 
 
+def test_kernel_matrices_are_cut_by_rows_and_columns(data):
+    """kernel="precomputed", as GridSearchCV does it."""
+    X, y = data
+    K, grid = rk.RBF().fit(X)(X), {"nu": [0.1, 0.3]}
+    ours, theirs = (
+        search(rk.OneClassSVM("precomputed"), grid, scoring=gmean_scorer, cv=StratifiedKFold(3)).fit(K, y)
+        for search in (rk.OneClassGridSearch, GridSearchCV)
+    )
+    np.testing.assert_array_equal(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])
+
+
 def test_nan_is_refused_by_the_search_and_by_the_paths(data):
     """The shared work sees what each fit would have refused."""
     X, y = data

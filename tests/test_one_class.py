@@ -371,3 +371,59 @@ def test_far_samples_are_warned_of_in_some_case_and_not_in_others():
         rk.SVDD(rk.ReferenceKernel(RBF(scale=10.0), "case2", random_state=0)).fit(X)
         rk.SVDD(RBF(scale=0.3)).fit(X)
         rk.SVDD(rk.ReferenceKernel("linear", "subset", random_state=0)).fit(X)
+
+
+@pytest.mark.parametrize("model", [rk.SVDD(), rk.OneClassSVM(), rk.ESVDD(), rk.ReferenceResidual(random_state=0)])
+def test_fit_predict_knows_the_outliers(model):
+    """fit_predict(X, y) is fit(X, y).predict(X): known outliers do not train."""
+    rng = np.random.default_rng(0)
+    X, y = np.vstack([rng.normal(size=(50, 3)), rng.normal(3.0, size=(5, 3))]), np.r_[np.ones(50), -np.ones(5)]
+    np.testing.assert_array_equal(model.fit_predict(X, y), clone(model).fit(X, y).predict(X))
+
+
+@pytest.mark.parametrize("model", [rk.SVDD("precomputed"), rk.OneClassSVM("precomputed")])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_fit_predict_of_a_kernel_matrix(model, kind):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    K = rk.RBF().fit(X)(X)
+    np.testing.assert_array_equal(model.fit_predict(kind(K)), type(model)(rk.RBF()).fit(X).predict(X))
+
+
+def test_a_weight_of_0_leaves_the_row_out_of_the_references_too():
+    """Targets and outliers; reference_indices_ are rows of X as it was given."""
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.normal(size=(40, 3)), np.r_[np.ones(30), -np.ones(10)], np.ones(40)
+    weight[[0, 1, 35]] = 0.0
+    kept = weight > 0
+    kernel = rk.ReferenceKernel(rk.RBF(scale=10.0), references="case5")
+    model, without = rk.SVDD(kernel).fit(X, y, weight), rk.SVDD(kernel).fit(X[kept], y[kept])
+    np.testing.assert_array_equal(model.decision_function(X), without.decision_function(X))
+    np.testing.assert_array_equal(X[model.kernel_.reference_indices_], model.kernel_.references_)
+
+
+def test_an_offset_that_drowns_the_samples_is_told_of():
+    """On a linear kernel far from the origin rounding outgrows R²; and where all samples are equal nothing is wrong."""
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    with pytest.warns(UserWarning, match="nearly alike"):
+        rk.SVDD("linear").fit(X + 1e5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rk.SVDD("linear").fit(X + 1e2)
+        rk.SVDD("linear").fit(np.full((5, 3), 1e5))
+
+
+def test_text_labels_and_a_nu_of_nothing_are_refused():
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    with pytest.raises(ValueError, match="'-1' as text"):
+        rk.SVDD().fit(X, ["1", "1", "1", "1", "1", "-1"])
+    with pytest.raises(ValueError, match="no share of anything"):
+        rk.OneClassSVM(nu=1e-15).fit(X)
+    with pytest.warns(UserWarning, match="taken as targets"):
+        rk.SVDD().fit(X, np.array([1, None, "a", 1, 1, -1], dtype=object))
+
+
+def test_a_data_frame_gives_no_warning_of_names():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["a", "b"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rk.ReferenceResidual(random_state=0).fit(frame).predict(frame)

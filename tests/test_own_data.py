@@ -1,6 +1,7 @@
 """The commands fit, score, inspect and plot on a user's own tables: what they write is right, and bad input gets a message that helps."""
 
 import csv
+import gzip
 import importlib.util
 import json
 import os
@@ -20,6 +21,7 @@ pytest.importorskip("skops")
 
 from typer.testing import CliRunner
 
+import refkernel as rk
 from refkernel.cli import app
 from refkernel.datasets.embedded import raw
 from refkernel.own_data import CsvFormat, columns, reading, writing
@@ -320,8 +322,6 @@ def test_inspect_says_what_the_model_is(mixed, tmp_path):
 
 def test_a_model_saved_in_python_can_be_scored_and_inspected(table, tmp_path):
     """Any classifier of this package that was fitted on a data frame; not one that knows no names."""
-    import refkernel as rk
-
     frame = pd.read_csv(table)
     save(rk.SVDD().fit(frame), tmp_path / "own.rk")
     run("score", tmp_path / "own.rk", table, "--out", tmp_path / "out.csv")
@@ -354,6 +354,7 @@ BAD_TABLES = {
     "empty file": ("", "is empty"),
     "white space": ("\n \n", "white space"),
     "header only": ("a,b\n", "no rows"),
+    "header and no line end": ("a,b", "no rows"),
     "one row": ("a,b\n1,2\n", "at least 2"),
     "duplicated names": ("a,b,a\n1,2,3\n4,5,6\n", "more than once: a"),
     "cut in a row": ("a,b\n1,2\n3,4\n5", "line 4: 1 cells, but the header has 2. The file was cut off there"),
@@ -370,6 +371,15 @@ BAD_TABLES = {
     "spaces": ("a b\n1 2.5\n3 4\n", "pass --delimiter ' '"),
     "all constant": ("a,b\n1,2\n1,2\n1,2\n", "constant"),
 }
+
+
+def test_a_compressed_table_is_said(table, tmp_path):
+    (tmp_path / "data.csv.gz").write_bytes(gzip.compress(table.read_bytes()))
+    assert "Unpack it first" in refused("fit", tmp_path / "data.csv.gz", "--out", tmp_path / "m.rk")
+
+
+def test_the_version_is_said():
+    assert run("--version").strip() == f"refkernel {rk.__version__}"
 
 
 @pytest.mark.parametrize("reader", ["arrow", "python"])

@@ -12,6 +12,9 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 OUTLIER = -1
 
+LEAST_NU = 1e-9
+"""Below it, nu n would be lost in rounding."""
+
 
 def target_mask(X, y, warn=True) -> np.ndarray:
     """True for the rows that are targets."""
@@ -20,11 +23,13 @@ def target_mask(X, y, warn=True) -> np.ndarray:
     if warn:
         y = column_or_1d(y)
         check_consistent_length(X, y)
+        if y.dtype.kind in "OU" and any(isinstance(label, str) and label.strip() == str(OUTLIER) for label in y.tolist()):
+            raise ValueError("y holds '-1' as text, which marks no outlier: pass numbers, -1 for known outliers and +1 for targets.")
     is_target = np.asarray(y != OUTLIER, dtype=bool)
     if not is_target.any():
         raise ValueError("All labels are -1 (known outliers): at least one target is needed. Targets are labelled +1.")
     if warn and not np.isin(y[is_target], (1,)).all():
-        unusual = [label for label in np.unique(y[is_target]).tolist() if label != 1]
+        unusual = sorted({label for label in y[is_target].tolist() if label != 1}, key=str)
         warnings.warn(f"Labels {unusual[:5]} in y are taken as targets: only -1 marks an outlier, +1 a target.", UserWarning, stacklevel=3)
     return is_target
 
@@ -42,6 +47,8 @@ def check_positive(name: str, value: Any) -> None:
 def check_nu(nu: Any) -> float:
     if not (is_number(nu) and 0 < nu <= 1):
         raise ValueError(f"nu={nu!r} must be in (0, 1]: the share of targets that may be left outside.")
+    if nu < LEAST_NU:
+        raise ValueError(f"nu={nu!r} is below {LEAST_NU:g}, and no share of anything. For hardly any target outside use nu = 1 / n.")
     return float(nu)
 
 

@@ -22,7 +22,7 @@ from ._params import NestedParams
 from ._threads import share_rows
 from ._validation import OUTLIER, is_number, target_mask
 from .kernels import RBF, as_kernel, squared_norms
-from .references import TrainingRows, as_strategy
+from .references import GENERATED, TrainingRows, as_strategy
 
 BLOCK_ENTRIES = 1 << 17
 """Kernel values that ``transform`` holds at a time (in each thread): 1 MB."""
@@ -82,7 +82,9 @@ class _ReferenceFit(NestedParams):
             copy.random_state = random_state
         used = np.concatenate([rows.targets, rows.outliers])
         used.sort()
-        return copy.fit(rows.X[used], np.where(np.isin(used, rows.outliers), OUTLIER, 1) if rows.outliers.size else None)
+        copy.fit(rows.X[used], np.where(np.isin(used, rows.outliers), OUTLIER, 1) if rows.outliers.size else None)
+        copy.reference_indices_ = np.where(copy.reference_indices_ == GENERATED, GENERATED, used[copy.reference_indices_])
+        return copy
 
     @property
     def accepts_sparse(self):

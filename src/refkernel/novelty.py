@@ -14,6 +14,7 @@ from ._validation import check_nu, is_number
 from .feature_map import ReferenceMap
 from .kernels import RBF, as_kernel
 from .one_class import training_rows
+from .references import GENERATED
 
 WHOLE_SHARE = 1e-9
 """Shares (of weights, of variance) that differ by less differ by the rounding of sums: 0.29 · 100 is 28.999999999999996."""
@@ -99,7 +100,7 @@ class ReferenceResidual(OutlierMixin, NestedParams):
         self.map_ = reference_map.fit_copy(training, None, None)
         self.rank_ = _components(self.rank, self.map_.eigenvalues_)
         self.held_out_ = self._held_out(training)
-        score = self.score_samples(X[self.held_out_])
+        score = -self.map_.residual(X[self.held_out_], self.rank_)
         size = np.abs(self.map_.kernel_.diag(X[self.held_out_])).max()
         self.offset_ = _quantile(score, weight[self.held_out_], nu) - BOUNDARY_SLACK * float(size)
         return self
@@ -123,8 +124,7 @@ class ReferenceResidual(OutlierMixin, NestedParams):
 
     def _held_out(self, training):
         """The targets that are no references; all targets where the truncated span leaves a residual to every one."""
-        rows = np.sort(np.concatenate([training.targets, training.outliers]))
-        references = rows[self.map_.reference_indices_[self.map_.reference_indices_ >= 0]]
+        references = self.map_.reference_indices_[self.map_.reference_indices_ != GENERATED]
         known = np.isin(references, training.outliers).sum()
         if known:
             raise ValueError(

@@ -26,6 +26,9 @@ PRECOMPUTED = "precomputed"
 DEFAULT_NU = 0.1
 """SVDD's nu when neither nu nor C is given."""
 
+COARSE_SLACK = 0.01
+"""A share of R² from which on what rounding needs at the boundary is told of."""
+
 NEGATIVES = ("ignore", "repel")
 """What SVDD does with rows whose y is -1."""
 
@@ -84,6 +87,12 @@ class _OneClass(OutlierMixin, NestedParams):
         self._store(X, used, solution)
         self._warn(solution, rows)
         return self
+
+    def fit_predict(self, X, y=None, **kwargs):
+        """Fit, and label the training rows."""
+        self.fit(X, y, **kwargs)
+        diag = None if self.kernel_ != PRECOMPUTED else X.diagonal() if sp.issparse(X) else np.diagonal(X)
+        return self.predict(X, diag)
 
     def decision_function(self, X, diag=None):
         """``score_samples(X) - offset_``: at least 0 for samples that belong to the targets."""
@@ -309,18 +318,13 @@ class SVDD(_OneClass):
         self.stopping = stopping
         self.random_state = random_state
 
-    def fit_predict(self, X, y=None, **kwargs):
-        """Fit, and label the training rows."""
-        model = self.fit(X, y, **kwargs)
-        return model.predict(X, diag=np.diagonal(X) if self.kernel_ == PRECOMPUTED else None)
-
     def _used_rows(self, training, weight):
         """With negatives="repel" the outliers too, after the targets and with negative weights."""
         check_choice("negatives", self.negatives, NEGATIVES)
         used, target_weight = super()._used_rows(training, weight)
         if self.negatives == "ignore":
             return used, target_weight
-        repelled = training.outliers[weight[training.outliers] > 0]
+        repelled = training.outliers
         return np.concatenate([used, repelled]), np.concatenate([target_weight, -weight[repelled]])
 
     def _problem(self, diag, signed_weight):
@@ -349,7 +353,15 @@ class SVDD(_OneClass):
         radius2 = max(solution.quadratic - 2.0 * solution.rho, 0.0)
         self.radius_ = float(np.sqrt(radius2))
         repelled = (solution.b < 0).any()
-        self.offset_ = -float(radius2 + (0.5 * solution.negative_margin if repelled else solution.boundary_slack))
+        slack = 0.5 * solution.negative_margin if repelled else solution.boundary_slack
+        self.offset_ = -float(radius2 + slack)
+        if slack > COARSE_SLACK * radius2 and not _rows_are_equal(X[used]):
+            warnings.warn(
+                f"For this kernel the samples are nearly alike: ||phi(x)||² is up to {solution.size:.3g} and R² {radius2:.3g}, so that "
+                "rounding decides at the boundary. Scale the data first, for example with TargetScaler, or use a narrower kernel.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _score(self, sums, diag):
         """-||phi(x) - c||²"""
@@ -433,7 +445,7 @@ class OneClassSVM(_OneClass):
 
 
 def training_rows(X, y, sample_weight):
-    """The rows of this fit without targets of weight 0, and the weight of every row of X."""
+    """The rows of this fit without those of weight 0, and the weight of every row of X."""
     weight = np.ones(X.shape[0]) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
     if weight.shape != (X.shape[0],) or not np.isfinite(weight).all() or (weight < 0).any():
         raise ValueError(f"sample_weight must hold {X.shape[0]} finite numbers >= 0, one for each row of X.")
@@ -441,7 +453,11 @@ def training_rows(X, y, sample_weight):
     targets = np.flatnonzero(is_target & (weight > 0))
     if targets.size == 0:
         raise ValueError("Sample weights must contain at least one non-zero number among the targets: all are 0.")
-    return TrainingRows(X, targets, np.flatnonzero(~is_target)), weight
+    return TrainingRows(X, targets, np.flatnonzero(~is_target & (weight > 0))), weight
+
+
+def _rows_are_equal(X) -> bool:
+    return (X[1:] != X[:-1]).nnz == 0 if sp.issparse(X) else bool((X[0] == X).all())
 
 
 def _check_values(diag, X):

@@ -6,18 +6,33 @@ import signal
 import threading
 from collections.abc import Callable
 from enum import Enum
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from .. import __version__
 from ..datasets import DataError
 from ..paper.rows import ResultsError
 
 app = typer.Typer(help="One-class classification with reference kernels.", no_args_is_help=True, add_completion=False)
 console = Console()
 errors = Console(stderr=True)
+
+
+def _say_version(wanted: bool):
+    if wanted:
+        console.print(f"refkernel {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[bool, typer.Option("--version", help="Say which.", is_eager=True, callback=_say_version)] = False,
+) -> None:
+    """One-class classification with reference kernels."""
 
 
 RESUMES = "Stopped. What was finished is kept: the same command continues from here."

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, assert_all_finite, check_random_state
+from sklearn.utils.metaestimators import _safe_split
 
 from .._factor import Whitening, distinct_rows
 from .._validation import target_mask
@@ -64,9 +65,11 @@ def evaluate(parts, X, y, train, test, scoring, reference_sets) -> Scores:
 
 
 def _alone_rows(part, fold, scoring):
-    model = part.configured().fit(fold.X_train, fold.y_train)
+    model = part.configured()
+    (X_train, y_train), (X_test, y_test) = fold.split_for(model)
+    model.fit(X_train, y_train)
     fit_time = fold.clock.lap("alone")
-    score = scoring.of_model(model, fold.X_test, fold.y_test)
+    score = scoring.of_model(model, X_test, y_test)
     return [(part.candidate, score, fit_time, fold.clock.lap("scoring"))]
 
 
@@ -113,6 +116,7 @@ class _Fold:
 
     def __init__(self, X, y, train, test, reference_sets, clock):
         self.clock = clock
+        self._split = X, y, train, test
         self.X_train, self.X_test = _rows(X, train), _rows(X, test)
         self.y_train: Any = None if y is None else y[train]
         self.y_test: Any = None if y is None else y[test]
@@ -128,6 +132,11 @@ class _Fold:
         rows = TrainingRows(X_train, np.flatnonzero(self.is_target), np.flatnonzero(~self.is_target))
         self.clock.lap("preprocessing")
         return Samples(rows, X_test, part.reference, self._reference_sets, self.clock)
+
+    def split_for(self, model):
+        """(X, y) to train and to test on; of a kernel matrix the rows and columns that the model takes."""
+        X, y, train, test = self._split
+        return _safe_split(model, X, y, train), _safe_split(model, X, y, test, train)
 
     def _preprocessed(self, part):
         if part.key not in self._prefixes:

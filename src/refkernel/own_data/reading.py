@@ -33,6 +33,7 @@ BLOCK_BYTES = 1 << 21
 BLOCK_ROWS = 1 << 14
 """Rows of a block where rows are counted."""
 
+GZIP_MARK = b"\x1f\x8b"
 BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
 
@@ -111,8 +112,8 @@ class CsvTable:
                 for batch in self._arrow_reader(file):
                     yield batch.to_pandas(types_mapper=pd.ArrowDtype)
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-            for _ in self._python_blocks():  # it names the line
-                pass
+            if not sum(map(len, self._python_blocks())):  # it names the line; Arrow wants a row after the header
+                return
             raise TableError(f"{self.path} cannot be read: {error}.") from error
 
     def _arrow_reader(self, file):
@@ -253,6 +254,8 @@ def _sample(path, encoding):
     """The first whole lines of a file (its only line, if it has one)."""
     with path.open("rb") as file:
         mark = file.read(2)
+    if mark == GZIP_MARK:
+        raise TableError(f"{path} is compressed (gzip). Unpack it first.")
     if mark in BYTE_ORDER_MARKS and encoding == "utf-8-sig":
         raise TableError(f"{path} is not UTF-8 but UTF-16. Pass --encoding {BYTE_ORDER_MARKS[mark]}.")
     try:
