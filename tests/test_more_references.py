@@ -543,3 +543,16 @@ def test_strategies_that_measure_features_refuse_sparse_samples(strategy):
     """The error says which strategy, that X is sparse, and what to do."""
     with pytest.raises(ValueError, match=r"(Uniform|Shell|NormalLike) measures .* no sparse X. Pass X.toarray\(\), or .*KMeans"):
         drawn_from(sp.csr_matrix(np.eye(5)), strategy)
+
+
+@pytest.mark.parametrize("name", ["kmeans", "leverage", "farthest"])
+@pytest.mark.parametrize("unit", [2.0**-1000, 2.0**-520, 2.0**520, 2.0**1000])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_references_do_not_depend_on_the_unit(name, unit, kind):
+    """Values whose squares overflow or vanish: a power of two changes no digit of what is drawn."""
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    rows = TrainingRows(X, np.arange(40), np.arange(0))
+    moved = TrainingRows(kind(X * unit), np.arange(40), np.arange(0))
+    expected, found = (rk.references.as_strategy(name).draw(r, np.random.RandomState(0)).vectors for r in (rows, moved))
+    found = found.toarray() if sp.issparse(found) else found
+    np.testing.assert_allclose(found / unit, expected, rtol=1e-12)

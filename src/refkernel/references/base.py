@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -14,6 +15,9 @@ from sklearn.utils import check_array
 
 GENERATED = -1
 """The index of a reference vector that is no training row."""
+
+MODERATE = (1e-100, 1e100)
+"""Between these, squares and sums of squares are exact enough."""
 
 HOW_TO_PASS_OUTLIERS = "pass y to fit with -1 for the rows of X that are known outliers"
 
@@ -145,3 +149,10 @@ def known_outliers(rows) -> np.ndarray:
 def float_rows(rows, indices):
     """The rows of these numbers in double precision, sparse where X is."""
     return rows.X[indices].astype(np.float64)
+
+
+def moderate(X):
+    """(X / unit, unit): where squares of X would overflow or vanish, unit is a power of two near its size, and else 1."""
+    size = float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0))
+    unit = 1.0 if size == 0.0 or MODERATE[0] < size < MODERATE[1] else math.ldexp(1.0, math.frexp(size)[1] - 1)
+    return (X, 1.0) if unit == 1.0 else (X / unit, unit)

@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from .._validation import check_positive
-from .base import Strategy, at_most, choice, float_rows, known_outliers, members
+from .base import Strategy, at_most, choice, float_rows, known_outliers, members, moderate
 
 SCORED_TARGETS = 4000
 """Leverage scores need a kernel matrix of the targets and its inverse: at this many 128 MB each, and a few seconds."""
@@ -77,7 +77,7 @@ class FarthestFirst(Strategy):
 
     def draw(self, rows, random_state):
         m = at_most(rows.targets, rows.count(self.size), f"FarthestFirst(size={self.size!r})", "targets")
-        X = _without_offset(float_rows(rows, rows.targets))
+        X = _without_offset(moderate(float_rows(rows, rows.targets))[0])
         norms = row_norms(X, squared=True)
         nearest = np.full(rows.targets.size, np.inf)
         chosen = [random_state.randint(rows.targets.size)]
@@ -112,7 +112,7 @@ def _kernel_matrix(kernel, X):
         return clone(kernel, safe=False).fit(X)(X)
     if not (isinstance(kernel, str) and kernel == "rbf"):
         raise ValueError(f'kernel={kernel!r} must be "rbf" or a kernel object, such as refkernel.kernels.Laplacian() or Function(f).')
-    D = euclidean_distances(_without_offset(X), squared=True)
+    D = euclidean_distances(_without_offset(moderate(X)[0]), squared=True)
     return np.exp(D * (-0.5 / (D.mean() or 1.0)))
 
 
