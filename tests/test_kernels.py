@@ -12,6 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
 import refkernel as rk
+from refkernel import kernels
 from refkernel.kernels import RBF, Function, Laplacian, Linear, Pairwise, Polynomial, Sigmoid, as_kernel
 
 SEEDS = (0, 1, 2)
@@ -310,3 +311,19 @@ def test_kernel_without_width_says_how_to_get_one(kernel):
     """A call before fit is refused, and fit is named, for every kernel whose width follows the data."""
     with pytest.raises(ValueError, match=r"no width yet.*fit"):
         kernel(np.eye(2))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_distances_of_many_rows_are_those_of_few(dtype, order):
+    """The jitted pass, its Python source and NumPy's passes agree to rounding, also far from the origin and on read-only rows."""
+    rng = np.random.default_rng(0)
+    X, Z = np.asarray(rng.normal(1e3, size=(kernels.MANY_ROWS, 3)), dtype, order), rng.normal(1e3, size=(5, 3))
+    X.flags.writeable = False
+    many = kernels.negative_squared_distances(X, Z)
+    few = np.vstack([kernels.negative_squared_distances(part, Z) for part in np.array_split(X, 2)])
+    np.testing.assert_allclose(many, few, rtol=1e-12, atol=1e-12)
+    jitted, plain = np.empty((len(X), 5)), np.empty((len(X), 5))
+    largest = kernels.extend(X, Z[0], 0.5, jitted), kernels.extend.py_func(X, Z[0], 0.5, plain)
+    np.testing.assert_allclose(jitted, plain, rtol=1e-6 if dtype is np.float32 else 1e-12)
+    assert largest[0] == pytest.approx(largest[1], rel=1e-6) == pytest.approx(plain[:, 3].max(), rel=1e-6)

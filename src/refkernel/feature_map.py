@@ -24,8 +24,8 @@ from ._validation import OUTLIER, is_number, target_mask
 from .kernels import RBF, as_kernel, squared_norms
 from .references import GENERATED, TrainingRows, as_strategy
 
-BLOCK_ENTRIES = 1 << 17
-"""Kernel values that ``transform`` holds at a time (in each thread): 1 MB."""
+BLOCK_ENTRIES = 1 << 16
+"""Kernel values that ``transform`` holds at a time (in each thread): half a MB, which caches hold with what they become."""
 
 MANY_ENTRIES = 1 << 21
 """Kernel values from which on ``transform`` shares the rows between threads: some 10 ms of work."""
