@@ -81,7 +81,6 @@ def score(
 ) -> None:
     """Score a table of any size: adds score, decision (score - threshold) and label (1 target, -1 outlier)."""
     with clear_errors():
-        check_writable(out, data, model)
         saved = load_table_model(model)
         form = _form(delimiter, decimal, encoding)
         columns = (TextColumn("score"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
@@ -131,7 +130,6 @@ def plot(
     with clear_errors():
         from ..own_data.drawing import plot_file
 
-        check_writable(out, data, model)
         drawn = plot_file(load_table_model(model), data, out, features=names(features), form=_form(delimiter, decimal, encoding))
         _say(f"{drawn:,} rows drawn: {out}")
 

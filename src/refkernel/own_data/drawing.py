@@ -13,7 +13,7 @@ from .._validation import OUTLIER
 from .columns import texts
 from .reading import CsvFormat, TableError, open_table, read_whole
 from .scoring import Scored, TableModel, check_names, checked_input
-from .writing import replacing
+from .writing import check_writable, replacing
 
 PICTURES = (".png", ".svg", ".html")
 PANEL = (6.4, 4.4)
@@ -37,6 +37,7 @@ def plot_file(saved: TableModel, data: Path, out: Path, *, features: tuple[str, 
     """Draw a model on the rows of a table, and return how many rows were drawn."""
     if out.suffix.lower() not in PICTURES:
         raise TableError(f"--out {out} must end in one of {', '.join(PICTURES)}.")
+    check_writable(out, data, saved.path)
     axes = _chosen(saved, features)
     table = open_table(data, form)
     check_names(table, saved, [])

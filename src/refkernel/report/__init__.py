@@ -39,7 +39,7 @@ def build_report(results_dir, out=None, compare_with=None, jobs=1) -> Path:
     rows, run = read_rows(results_dir), _read_run(results_dir)
     comparison = compare(summarise(rows))
     page = html.render(
-        "template.html",
+        "report.html",
         settings={"splits": "", "solver": "", **run.get("settings", {})},
         **_headline(comparison, run),
         **_tables(comparison),

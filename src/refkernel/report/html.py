@@ -106,7 +106,7 @@ def _found(cells: pd.DataFrame, key: Hashable) -> dict[Hashable, Any]:
 
 def _cell(found: dict, bold: bool) -> CellView:
     mean, difference, within = (found.get(name, pd.NA) for name in ("gmean", "difference", "within"))
-    tone = "none" if pd.isna(difference) else "same" if abs(difference) < SAME else "above" if difference > 0 else "below"
+    tone = tone_of(difference)
     return CellView(
         ours=value_text(mean, found.get("std")) or "–",
         rank=value_text(found.get("rank")),
@@ -186,6 +186,11 @@ def pair_view(row: dict[str, Any]) -> dict[str, Any]:
 def duration(seconds: float) -> str:
     """Seconds as a person says them."""
     return f"{seconds:.1f} s" if seconds < 120 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+
+def tone_of(difference: float) -> str:
+    """none, same, above or below: how a difference is coloured."""
+    return "none" if pd.isna(difference) else "same" if abs(difference) < SAME else "above" if difference > 0 else "below"
 
 
 def render(template: str, **values: Any) -> str:

@@ -74,7 +74,7 @@ def _comparison_view(item: Comparison) -> dict[str, Any]:
         "name": method_name(*item.method[:2]),
         "average": f"{item.average:.1f}",
         "difference": html.signed(item.mean),
-        "tone": "above" if item.mean > 0 else "below",
+        "tone": html.tone_of(item.mean),
         "score": f"{item.wins} : {item.losses}",
         "p": html.p_text(item.p),
         "corrected": html.p_text(item.corrected),
