@@ -7,6 +7,7 @@ needs the authors' data (REFKERNEL_DATA, or a download); without it the row is l
 from __future__ import annotations
 
 import argparse
+import copy
 import os
 import time
 import warnings
@@ -80,24 +81,49 @@ def floor_time(search, X, y):
         def __getattr__(self, name):
             def recorded(*arrays, **options):
                 again = {option: value for option, value in options.items() if option != "overwrite_a"}
-                calls.append((getattr(lapack, name), [array.copy("K") for array in arrays], again))
+                calls.append((getattr(lapack, name), [copy.deepcopy(array) for array in arrays], again))
                 return getattr(lapack, name)(*arrays, **options)
 
             return recorded
 
+    def product(A, B):
+        calls.append((np.matmul, [A, B], {}))
+
     class Recorded(Whitening):
-        def features(self, Kc_ZR):
-            if not self.whole:
-                calls.append((np.matmul, [Kc_ZR, self._projection], {}))
-            Phi = super().features(Kc_ZR)
-            if Phi.shape[0] > tested:
-                calls.append((np.matmul, [Phi, Phi[:-tested].T], {}))
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            N, first = self._dropped, self._first
+            if N is not None:
+                product(N, N.T)
+                product(N[:first], N[:first].T)
+            elif self._L is None:
+                product(self._Phi_first, self._Phi_first.T)
+
+        def with_first(self, K_ZR):
+            if self._L is None:
+                product(K_ZR @ self._projection, self._Phi_first.T)
+            return super().with_first(K_ZR)
+
+        def features(self, K_ZR):
+            Phi = super().features(K_ZR)
+            product(Phi, Phi[:-tested].T)
             return Phi
+
+        def _rows(self, K_ZR):
+            if self._dropped is not None:
+                product(K_ZR, self._dropped)
+                product(K_ZR @ self._dropped, self._dropped.T)
+            return super()._rows(K_ZR)
+
+        def _features(self, rows):
+            if self._L is None:
+                product(rows, self._projection)
+            return super()._features(rows)
 
     tested, n = max(len(test) for _, test in search.cv), round(0.8 * np.sum(y == 1))
     with mock.patch.object(_factor, "lapack", Recorder()), mock.patch.object(engine, "Whitening", Recorded):
         clone(search).fit(X, y)
-    m = max((len(arrays[0]) for call, arrays, _ in calls if call is not np.matmul), default=n)
+    m = max((len(arrays[0]) for call, arrays, _ in calls if call is lapack.dpotrf), default=n)
     rng = np.random.default_rng(0)
     rows = n + tested + (m if calls else 0)
     for shapes, times in ((((rows, X.shape[1] + 2), (X.shape[1] + 2, m)), 5), (((len(VALUES), n), (n, tested)), 5 * len(SCALES))):

@@ -15,15 +15,24 @@ from scipy.linalg import lapack
 
 from .kernels import SYMMETRY_TOLERANCE
 
+FEW_BELOW = 0.25
+"""Share of m: up to so many directions below the floor are projected out; else those above it are kept."""
+
+FEWEST_BELOW = 0.05
+"""Share of m up to which eigenvectors are found one by one, and not all together."""
+
+NEGLIGIBLE = 1e-17
+"""A component of an eigenvector that is lost in the rounding of the others."""
+
+LARGE = 256
+"""References from which on it pays to look for a low rank first."""
+
 PIVOT_TOLERANCE = 1e-12
 """A pivoted Cholesky factorisation stops here: what it leaves out of m eigenvalues, at most m times this, is far below
 any sensible floor, and above the rounding of kernel values near 1."""
 
 LOW_RANK = 0.75
 """Share of m up to which a pivoted factor and a small eigendecomposition are cheaper than a whole one."""
-
-FEW_PIVOTS = 0.2
-"""Share of m: where more pivots than these are above the floor in any order, the rank is hardly ever low."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,7 @@ def factorise(K_RR, center, floor) -> Factor:
     """Centre, decompose and truncate the references' kernel matrix."""
     m = check_references(K_RR, center)
     mu = column_means(K_RR) if center else np.zeros(m)
-    lam, U = scipy.linalg.eigh(centred(K_RR, mu, 0.0) if center else K_RR, check_finite=False)
+    lam, U = scipy.linalg.eigh(centred(K_RR, mu) if center else K_RR, check_finite=False)
     if lam[0] < -SYMMETRY_TOLERANCE * max(abs(lam[-1]), abs(lam[0])):
         warnings.warn(
             f"The base kernel is indefinite on the references (eigenvalues {lam[0]:.3g} … {lam[-1]:.3g}): negative directions are dropped.",
@@ -57,8 +66,9 @@ class Whitening:
     """The reference kernel's inner products, with no more work than they need.
 
     If M - floor·I (M = Kc_RR + 11'/m, or K_RR without centring) has a Cholesky factor, all eigenvalues of M exceed the
-    floor: nothing is truncated, and features of Z are Kc_ZR L^-T with M = LL'. Else the spectrum decays: a pivoted Cholesky
-    factor and a small eigendecomposition, or a whole one where the former does not prove that the rank is the same.
+    floor: nothing is truncated, and features of Z are Kc_ZR L^-T with M = LL'. Where a few eigenvalues are below the floor, their
+    eigenvectors N are taken out of the rows of Kc_ZR, as centring takes out the constant, and M = Kc_RR + c NN'. Else the
+    eigenvectors above the floor are found, and the features are those of the map.
 
     References that repeat an earlier one, and so have its kernel values, would let no Cholesky factor be: M is then that of the
     ``distinct`` ones, still centred by all. Weighing each by its repetitions, as all references together do, only raises
@@ -67,42 +77,142 @@ class Whitening:
     Parameters
     ----------
     distinct : the numbers of the references that repeat no earlier one; None for all.
+    first : int, the first references, whose inner products are wanted too.
 
     Attributes
     ----------
     rank : int, the eigenvalues that are kept.
     whole : bool, whether nothing was truncated.
+    K_first : inner products of the first references with each other.
     """
 
-    def __init__(self, K_RR, center, floor, distinct=None):
+    def __init__(self, K_RR, center, floor, distinct=None, first=0):
         m = check_references(K_RR, center)
-        self.center = center
+        self.center, self._distinct, self._dropped, self._first = center, distinct, None, first
         self.mu = column_means(K_RR)
-        self._distinct = distinct
-        M = centred(K_RR, self.mu, 1.0 / m) if center else K_RR.copy()
-        self._L, passed = _cholesky_above(M if distinct is None else M[np.ix_(distinct, distinct)], floor)
+        Kc_RR = centred(K_RR, self.mu) if center else K_RR
+        self._L = _cholesky_above((Kc_RR if distinct is None else Kc_RR[np.ix_(distinct, distinct)]) + (1.0 / m if center else 0.0), floor)
         self.whole = self._L is not None
-        self.rank, largest = (m if distinct is None else distinct.size) - int(center), 0.0
-        if not self.whole:
-            lam, U = _eigenpairs(centred(K_RR, self.mu, 0.0) if center else K_RR, floor, passed <= FEW_PIVOTS * m)
-            self.rank, largest = lam.size, float(lam.max(initial=0.0))
-            self._projection = U / np.sqrt(lam)
-        check_rank(self.rank, m, floor, largest)
-
-    def centred_rows(self, K_ZR):
-        """Kc_ZR = (K_ZR - 1 mu') J; K_ZR itself without centring."""
-        if not self.center:
-            return K_ZR
-        Kc_ZR = K_ZR - self.mu
-        Kc_ZR -= np.add.reduce(Kc_ZR, axis=1, keepdims=True) / self.mu.size
-        return Kc_ZR
-
-    def features(self, Kc_ZR):
-        """Features of Z, of any basis."""
+        self.rank = (m if distinct is None else distinct.size) - int(center)
         if self.whole:
-            Phi, _ = lapack.dtrtrs(self._L, Kc_ZR.T if self._distinct is None else Kc_ZR.T[self._distinct], lower=1)
-            return Phi.T
-        return Kc_ZR @ self._projection
+            self.K_first = Kc_RR[:first, :first]
+        else:
+            self._truncate(Kc_RR, floor)
+        if self.rank == 0:
+            check_rank(0, m, floor, np.linalg.eigvalsh(Kc_RR)[-1])
+
+    def _truncate(self, Kc_RR, floor):
+        m, first = Kc_RR.shape[0], self._first
+        self._distinct = None
+        found = _low_rank_eigenpairs(Kc_RR, floor) if m > LARGE else None
+        if found is None:
+            tridiagonal = Tridiagonal(Kc_RR, floor)
+            self.rank = tridiagonal.above
+            if 0 < m - self.rank <= FEW_BELOW * m:
+                lam, N = tridiagonal.eigenpairs_below()
+                self._L, refused = lapack.dpotrf((Kc_RR + (tridiagonal.mean * N) @ N.T).T, lower=1, clean=0)
+                if not refused:
+                    self._dropped = N
+                    self.K_first = Kc_RR[:first, :first] - (N[:first] * lam) @ N[:first].T
+                    return
+                self._L = None
+            found = tridiagonal.eigenpairs_above()
+        lam, U = found
+        self.rank = lam.size
+        size = np.sqrt(lam)
+        self._projection = U / size
+        self._Phi_first = U[:first] * size
+        self.K_first = self._Phi_first @ self._Phi_first.T
+
+    def features(self, K_ZR):
+        """Features of Z, of any basis, from k(Z, R)."""
+        return self._features(self._rows(K_ZR))
+
+    def with_first(self, K_ZR) -> tuple[np.ndarray, np.ndarray]:
+        """Inner products of Z with the first references, and of every z with itself, from k(Z, R)."""
+        rows = self._rows(K_ZR)
+        Phi = self._features(rows)
+        # of a reference x, K(z, x) is what the projection on the kept directions leaves of Kc(z, x)
+        K_first = Phi @ self._Phi_first.T if self._L is None else rows[:, : self._first]
+        return K_first, np.einsum("ij,ij->i", Phi, Phi)
+
+    def _rows(self, K_ZR):
+        """Kc_ZR = (K_ZR - 1 mu') J, or K_ZR itself without centring, less the dropped directions where these are few."""
+        if self.center:
+            K_ZR = K_ZR - self.mu
+            K_ZR -= np.add.reduce(K_ZR, axis=1, keepdims=True) / self.mu.size
+        return K_ZR if self._dropped is None else K_ZR - (K_ZR @ self._dropped) @ self._dropped.T
+
+    def _features(self, rows):
+        if self._L is None:
+            return rows @ self._projection
+        Phi, _ = lapack.dtrtrs(self._L, rows.T if self._distinct is None else rows.T[self._distinct], lower=1)
+        return Phi.T
+
+
+class Tridiagonal:
+    """A symmetric matrix as QTQ' with T tridiagonal, and its eigenpairs above and below a floor.
+
+    ``above`` eigenvalues reach the floor, by the signs of a Sturm sequence. Where the spectrum decays, so does T along its diagonal,
+    and the eigenvectors above the floor end in components that fall faster than geometrically: they are those of a leading block.
+    """
+
+    def __init__(self, K, floor):
+        self._floor = floor
+        self._reflectors, self._d, self._e, self._tau, _ = lapack.dsytrd(K.T, lower=1, lwork=32 * len(K))
+        self.mean = self._d.mean()
+        self.above, self._block = leading_block(self._d, self._e, floor, NEGLIGIBLE)
+
+    def eigenpairs_above(self):
+        """Eigenvalues that reach the floor, rising, and their eigenvectors."""
+        if self.above == 0:
+            return np.empty(0), np.empty((self._d.size, 0))
+        for block in (self._block, self._d.size):
+            lam, S, _ = lapack.dstevd(self._d[:block], self._e[: block - 1])
+            kept = lam.size - np.searchsorted(lam, self._floor)
+            if kept == self.above:
+                break  # else one is within rounding of the floor, where the whole decides
+        return lam[lam.size - kept :], self._turned(S[:, S.shape[1] - kept :])
+
+    def eigenpairs_below(self):
+        """The other eigenpairs."""
+        m = self._d.size
+        below = m - self.above
+        if below <= FEWEST_BELOW * m:
+            _, lam, S, _ = lapack.dstemr(self._d, np.append(self._e, 0.0), 2, 0.0, 0.0, 1, below)  # 2: by their numbers
+        else:
+            lam, S, _ = lapack.dstevd(self._d, self._e)
+        return lam[:below], self._turned(S[:, :below])
+
+    def _turned(self, S):
+        """QS, of S with zeros below it."""
+        U = np.zeros((self._d.size, S.shape[1]), order="F")
+        U[: len(S)] = S
+        turns = min(len(S), self._tau.size)
+        if turns:
+            U[1:], _, _ = lapack.dormqr("L", "N", self._reflectors[1:, :turns], self._tau[:turns], U[1:], 32 * S.shape[1] + 65 * 64)
+        return U
+
+
+@njit(cache=True, nogil=True)
+def leading_block(d, e, floor, negligible):
+    """How many eigenvalues of a tridiagonal matrix reach the floor, and the size of the leading block that has their eigenvectors."""
+    above, end = 0, 0
+    pivots = np.empty(d.size)  # of floor·I - T, eliminated from its end: as many are negative as eigenvalues exceed the floor
+    for i in range(d.size - 1, -1, -1):
+        pivots[i] = floor - d[i]
+        if i + 1 < d.size:
+            pivots[i] -= e[i] * e[i] / pivots[i + 1]
+        if pivots[i] == 0.0:
+            pivots[i] = -np.finfo(np.float64).tiny
+        if pivots[i] < 0.0:
+            above += 1
+            end = max(end, i + 1)
+    component = 1.0  # bounds that of an eigenvector above the floor
+    while 0 < end < d.size and component > negligible:
+        component *= abs(e[end - 1]) / pivots[end]
+        end += 1
+    return above, end
 
 
 def distinct_rows(R) -> np.ndarray | None:
@@ -124,15 +234,15 @@ def column_means(K):
 
 
 @njit(cache=True, nogil=True)
-def centred(K, mu, common):
-    """J K J + common 11', given the column means of the symmetric K."""
+def centred(K, mu):
+    """JKJ, given the column means of the symmetric K."""
     m = mu.size
     mean = 0.0
     for i in range(m):
         mean += mu[i] / m
     Kc = np.empty_like(K)
     for i in range(m):
-        shift = mean + common - mu[i]
+        shift = mean - mu[i]
         for j in range(m):
             Kc[i, j] = (K[i, j] - mu[j]) + shift
     return Kc
@@ -160,41 +270,29 @@ def check_rank(rank, m, floor, largest) -> None:
 
 
 def _cholesky_above(M, floor):
-    """The lower Cholesky factor of M if M - floor·I is positive definite, else None; and how many pivots were. Overwrites M."""
+    """The lower Cholesky factor of M if M - floor·I is positive definite, else None. Overwrites M."""
     diagonal = np.einsum("ii->i", M)
     diagonal -= floor
-    _, refused = lapack.dpotrf(M.T, lower=1, clean=0)
-    if refused:
-        return None, refused - 1
+    if lapack.dpotrf(M.T, lower=1, clean=0)[1]:
+        return None
     diagonal += floor
-    return lapack.dpotrf(M.T, lower=1, clean=0, overwrite_a=1)[0], M.shape[0]
-
-
-def _eigenpairs(Kc_RR, floor, perhaps_low_rank):
-    """The eigenvalues that reach the floor, and their eigenvectors."""
-    found = _low_rank_eigenpairs(Kc_RR, floor) if perhaps_low_rank else None
-    if found is not None:
-        return found
-    lam, U, _ = lapack.dsyevd(Kc_RR.T, lower=1)
-    first = np.searchsorted(lam, floor)
-    return lam[first:], U[:, first:]
+    return lapack.dpotrf(M.T, lower=1, clean=0, overwrite_a=1)[0]
 
 
 def _low_rank_eigenpairs(Kc_RR, floor):
-    """The same from a pivoted Cholesky factor; None if its rank is not low, an eigenvalue is too close to the floor to tell, or the
-    matrix is indefinite, so that the factor is not of all of it."""
+    """The eigenpairs above the floor from a pivoted Cholesky factor; None if its rank is not low, an eigenvalue is too close to the
+    floor to tell, or the matrix is indefinite, so that the factor is not of all of it."""
     m = Kc_RR.shape[0]
     C, pivots, k, _ = lapack.dpstrf(Kc_RR.T, tol=PIVOT_TOLERANCE, lower=1)
     if not 0 < k <= LOW_RANK * m:
         return None
     L = np.tril(C[:, :k])
-    if np.abs(L @ L.T - Kc_RR[np.ix_(pivots - 1, pivots - 1)]).max() > 2 * m * PIVOT_TOLERANCE * max(1.0, L[0, 0] ** 2):
-        return None
-    lam, V, _ = lapack.dsyevd(L.T @ L, lower=1, overwrite_a=1)
     left_out = 2 * m * PIVOT_TOLERANCE
-    below, first = np.searchsorted(lam, (floor - left_out, floor + left_out))
-    if below != first:
+    if np.abs(L @ L.T - Kc_RR[np.ix_(pivots - 1, pivots - 1)]).max() > left_out * max(1.0, L[0, 0] ** 2):
         return None
-    U = np.empty((m, k - first))
-    U[pivots - 1] = L @ (V[:, first:] / np.sqrt(lam[first:]))
-    return lam[first:], U
+    lam, V = Tridiagonal(L.T @ L, floor - left_out).eigenpairs_above()
+    if lam.size == 0 or lam[0] < floor + left_out:
+        return None
+    U = np.empty((m, lam.size))
+    U[pivots - 1] = L @ (V / np.sqrt(lam))
+    return lam, U

@@ -153,10 +153,10 @@ class _Fold:
 
 
 class ReferenceSet:
-    """Reference vectors, their distances, and their factorisation for each base kernel."""
+    """Reference vectors, their distances, and their factorisation for each base kernel. ``targets``: so many of them come first."""
 
-    def __init__(self, R, center, floor):
-        self.R, self.center, self.floor = R, center, floor
+    def __init__(self, R, center, floor, targets):
+        self.R, self.center, self.floor, self.targets = R, center, floor, targets
         self.fitted = _Widths(R)
         self.distances: np.ndarray | None = None
         self._distinct = distinct_rows(R)
@@ -168,7 +168,7 @@ class ReferenceSet:
             return self._whitenings[id(kernel)][1]
         K_RR = fitted(self.R) if self.distances is None else fitted.of_squared_distances(self.distances)
         clock.lap("kernels")
-        whitening = Whitening(K_RR, self.center, self.floor, self._distinct)
+        whitening = Whitening(K_RR, self.center, self.floor, self._distinct, self.targets)
         clock.lap("factorisation")
         if kernel.fit_on == "references":
             self._whitenings[id(kernel)] = kernel, whitening
@@ -204,13 +204,12 @@ class Samples:
         self._fitted = _Widths(X)
         self.Z = np.concatenate([X, X_test])
         self.references: ReferenceSet | None = None
-        self.begin_with_targets = False
         if reference is not None:
             random_state = check_random_state(copy.deepcopy(reference.random_state))  # every fold draws from the same state
             drawn = as_strategy(reference.references).draw(rows, random_state)
-            self.begin_with_targets = np.array_equal(drawn.indices[: self.n], rows.targets)
-            self.references = _reference_set(drawn, reference, {} if reference_sets is None else reference_sets)
-        self._distances: Any = None
+            targets = self.n if np.array_equal(drawn.indices[: self.n], rows.targets) else 0
+            self.references = _reference_set(drawn, reference, targets, {} if reference_sets is None else reference_sets)
+        self._distances: dict[int, np.ndarray] = {}  # of Z[begin:] to the references (or to X), by begin
 
     def grams(self, kernels) -> Grams:
         """The kernel matrices for each of some base kernels."""
@@ -225,21 +224,19 @@ class Samples:
         """Write k(Z, X) and the diagonal of the test samples, for one base kernel."""
         if self.references is None:
             fitted = self._resolved(kernel)
-            K_ZX[:], diag_test[:] = self._values(fitted, self.X), fitted.diag(self.Z[self.n :])
+            K_ZX[:], diag_test[:] = self._values(fitted, self.X, 0), fitted.diag(self.Z[self.n :])
             return
         references, fitted = self.references, self._resolved(kernel)
-        K_ZR = self._values(fitted, references.R)
+        K_ZR = self._values(fitted, references.R, references.targets)
         self.clock.lap("kernels")
         whitening = references.whitening(kernel, fitted, self.clock)
-        Kc_ZR = whitening.centred_rows(K_ZR)
-        if whitening.whole and self.begin_with_targets:  # then K(z, x) = Kc(z, x) for every reference x
-            K_ZX[:] = Kc_ZR[:, : self.n]
-            Phi_test = whitening.features(Kc_ZR[self.n :])
+        if references.targets:
+            K_ZX[: self.n] = whitening.K_first
+            K_ZX[self.n :], diag_test[:] = whitening.with_first(K_ZR)
         else:
-            Phi = whitening.features(Kc_ZR)
+            Phi = whitening.features(K_ZR)
             np.matmul(Phi, Phi[: self.n].T, out=K_ZX)
-            Phi_test = Phi[self.n :]
-        np.einsum("ij,ij->i", Phi_test, Phi_test, out=diag_test)
+            np.einsum("ij,ij->i", Phi[self.n :], Phi[self.n :], out=diag_test)
 
     def whole(self, kernel) -> tuple[np.ndarray, np.ndarray | None]:
         """k(Z, Z) for Z = the targets and all test samples, and their features where there are references, for one base kernel."""
@@ -247,7 +244,7 @@ class Samples:
         if self.references is None:
             return fitted(self.Z), None
         whitening = self.references.whitening(kernel, fitted, self.clock)
-        Phi = whitening.features(whitening.centred_rows(self._values(fitted, self.references.R)))
+        Phi = whitening.features(self._values(fitted, self.references.R, 0))
         self.clock.lap("products")
         return Phi @ Phi.T, Phi
 
@@ -261,33 +258,32 @@ class Samples:
         """The kernel with its width fixed by the references or by the targets, as it asks."""
         return self.references.fitted(kernel) if self.references is not None and kernel.fit_on == "references" else self._fitted(kernel)
 
-    def _values(self, kernel, R):
-        """k(Z, R)."""
+    def _values(self, kernel, R, begin):
+        """k(Z[begin:], R)."""
         if not hasattr(kernel, "of_squared_distances"):
-            return kernel(self.Z, R)
-        self._measure(R)
-        return kernel.of_squared_distances(self._distances)
+            return kernel(self.Z[begin:], R)
+        if begin not in self._distances:
+            self._distances[begin] = self._measured(self.Z[begin:], R)
+            self.clock.lap("distances")
+        return kernel.of_squared_distances(self._distances[begin])
 
-    def _measure(self, R):
+    def _measured(self, Z, R):
         """All distances to the references, in one product with those between the references where these are new too."""
-        if self._distances is not None:
-            return
         if self.references is None or self.references.distances is not None:
-            self._distances = negative_squared_distances(self.Z, R)
-        else:
-            D = negative_squared_distances(np.concatenate([self.Z, R]), R)
-            self._distances, self.references.distances = D[: len(self.Z)], D[len(self.Z) :]
-            np.fill_diagonal(self.references.distances, 0.0)
-        self.clock.lap("distances")
+            return negative_squared_distances(Z, R)
+        D = negative_squared_distances(np.concatenate([Z, R]), R)
+        self.references.distances = D[len(Z) :]
+        np.fill_diagonal(self.references.distances, 0.0)
+        return D[: len(Z)]
 
 
-def _reference_set(drawn, reference, known):
+def _reference_set(drawn, reference, targets, known):
     """The set of these references; the same object where generated ones are drawn again."""
     R = drawn.vectors.toarray() if sp.issparse(drawn.vectors) else drawn.vectors
     key = (reference.center, reference.eigenvalue_floor, R.tobytes()) if (drawn.indices == GENERATED).all() else None
     if key is not None and key in known:
         return known[key]
-    references = ReferenceSet(R, reference.center, reference.eigenvalue_floor)
+    references = ReferenceSet(R, reference.center, reference.eigenvalue_floor, targets)
     if key is not None:
         known[key] = references
     return references
