@@ -30,7 +30,8 @@ EXACT = {"rtol": 1e-9, "atol": 1e-9}
 
 @pytest.fixture(autouse=True)
 def closed():
-    """No figure outlives its test."""
+    """No figure outlives its test, or is there before it."""
+    plt.close("all")
     yield
     plt.close("all")
 

@@ -137,23 +137,28 @@ def factorise_free(K, F):
     for c in range(f):
         t = max(t, abs(K[F[c], F[c]]))
     U = np.zeros((f, f))
-    for c in range(f):
-        K_c = K[F[c]]
-        for k in range(c, f):
-            U[c, k] = K_c[F[k]] + t
     kept = np.empty(f, np.intp)
     r = 0
     for c in range(f):
-        pivot = U[c, c]
-        if not pivot > DEPENDENT * t:
-            continue
-        root = np.sqrt(pivot)
+        K_c, U_c = K[F[c]], U[c]
         for k in range(c, f):
-            U[c, k] /= root
-        for i in range(c + 1, f):
-            u = U[c, i]
-            for k in range(i, f):
-                U[i, k] -= u * U[c, k]
+            U_c[k] = K_c[F[k]] + t
+        fours = r // 4 * 4
+        for i in range(0, fours, 4):  # four rows at a time: a quarter of the loads and stores of U_c
+            V, W, X, Y = U[kept[i]], U[kept[i + 1]], U[kept[i + 2]], U[kept[i + 3]]
+            v, w, x, y = V[c], W[c], X[c], Y[c]
+            for k in range(c, f):
+                U_c[k] -= v * V[k] + w * W[k] + x * X[k] + y * Y[k]
+        for i in range(fours, r):
+            V = U[kept[i]]
+            v = V[c]
+            for k in range(c, f):
+                U_c[k] -= v * V[k]
+        if not U_c[c] > DEPENDENT * t:
+            continue
+        root = np.sqrt(U_c[c])
+        for k in range(c, f):
+            U_c[k] /= root
         kept[r] = c
         r += 1
     if r < f:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import sys
 import time
@@ -124,15 +125,16 @@ class OneClassGridSearch(BaseSearchCV):
         remembered: dict = {}
         arguments = ((group, X, y, *splits[fold], scoring, remembered) for fold, group in tasks)
         if alone:
-            done = itertools.starmap(_evaluate_quietly, arguments)
+            done = itertools.starmap(evaluate, arguments)
         else:
             done = Parallel(n_jobs=self.n_jobs, return_as="generator")(itertools.starmap(delayed(_evaluate_quietly), arguments))
         table = np.full((3, count, len(splits)), np.nan)
         self.stage_times_: dict[str, float] = {}
-        for (fold, _), found in zip(tasks, _progress(done, len(tasks), self.verbose), strict=True):
-            table[:, found.candidates, fold] = found.scores, found.fit_time, found.score_time
-            for stage, seconds in found.stages.items():
-                self.stage_times_[stage] = self.stage_times_.get(stage, 0.0) + seconds
+        with one_blas_thread() if alone else contextlib.nullcontext():
+            for (fold, _), found in zip(tasks, _progress(done, len(tasks), self.verbose), strict=True):
+                table[:, found.candidates, fold] = found.scores, found.fit_time, found.score_time
+                for stage, seconds in found.stages.items():
+                    self.stage_times_[stage] = self.stage_times_.get(stage, 0.0) + seconds
         return table
 
     def _choose(self, estimator, X, y):
@@ -169,13 +171,13 @@ def _seeded(estimator, random_state):
     copy = clone(estimator)
     params = copy.get_params()
     seed = random_state.randint(np.iinfo(np.int32).max)
-    seeds = {}
     for name in sorted(params, key=len):  # owners first
         *owners, last = name.split("__")
         if last == "random_state" and params[name] is None:
             inherited = params.get("__".join([*owners[:-1], last]))
-            params[name] = seeds[name] = seed if inherited is None or not owners else inherited
-    return copy.set_params(**seeds) if seeds else copy
+            params[name] = seed if inherited is None or not owners else inherited
+            (params["__".join(owners)] if owners else copy).random_state = params[name]
+    return copy
 
 
 def _check_kinds(y, scoring, name):
