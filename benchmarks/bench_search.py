@@ -24,6 +24,7 @@ from sklearn.pipeline import make_pipeline
 
 import refkernel as rk
 from refkernel import _factor
+from refkernel._dual import path
 from refkernel._factor import Whitening
 from refkernel.datasets import load_task
 from refkernel.metrics import gmean_scorer
@@ -31,6 +32,7 @@ from refkernel.model_selection import engine
 
 SCALES = [0.1, 1.0, 10.0, 100.0, 1000.0]
 VALUES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+ROUNDS = 5
 FITS = len(SCALES) * len(VALUES) * 5
 
 
@@ -58,12 +60,13 @@ def timed(search, X, y, seconds=0.0):
     return search, float(np.median(times))
 
 
-def pair(estimator, grid, X, y, seconds=0.0):
-    """Both searches on the same folds; ours for about as long in all as theirs, so that the machine's noise hits both alike."""
+def pair(estimator, grid, X, y, rounds=1, seconds=0.0):
+    """Both searches on the same folds, and their seconds in each round: in turn, so that the machine's moods meet both."""
     cv = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
     ours = rk.OneClassGridSearch(estimator, grid, cv=cv, refit=False)
     theirs = GridSearchCV(estimator, grid, scoring=gmean_scorer, cv=cv, refit=False)
-    return timed(ours, X, y, seconds), timed(theirs, X, y, seconds)
+    times = [(timed(ours, X, y, seconds)[1], timed(theirs, X, y)[1]) for _ in range(rounds)]
+    return ours, theirs, np.array(times)
 
 
 def largest_difference(ours, theirs):
@@ -71,9 +74,13 @@ def largest_difference(ours, theirs):
     return max(np.abs(ours.cv_results_[name] - theirs.cv_results_[name]).max() for name in names)
 
 
-def floor_time(search, X, y):
-    """The LAPACK and BLAS calls of a search, recorded in one run of it, with nothing around them."""
-    calls = []
+def recorded_calls(search, X, y):
+    """The LAPACK and BLAS calls of a search, recorded in one run of it, and the calls of its compiled solver."""
+    calls, solves = [], []
+
+    def recorded_solve(*arguments):
+        solves.append((solve, arguments, {}))
+        solve(*arguments)
 
     class Recorder:
         """Stands for scipy's ``lapack``."""
@@ -121,27 +128,42 @@ def floor_time(search, X, y):
             return super()._features(rows)
 
     tested, n = max(len(test) for _, test in search.cv), round(0.8 * np.sum(y == 1))
-    with mock.patch.object(_factor, "lapack", Recorder()), mock.patch.object(engine, "Whitening", Recorded):
+    solve = path._solve_path
+    with (
+        mock.patch.object(_factor, "lapack", Recorder()),
+        mock.patch.object(engine, "Whitening", Recorded),
+        mock.patch.object(path, "_solve_path", recorded_solve),
+    ):
         clone(search).fit(X, y)
     m = max((len(arrays[0]) for call, arrays, _ in calls if call is lapack.dpotrf), default=n)
     rng = np.random.default_rng(0)
     rows = n + tested + (m if calls else 0)
     for shapes, times in ((((rows, X.shape[1] + 2), (X.shape[1] + 2, m)), 5), (((len(VALUES), n), (n, tested)), 5 * len(SCALES))):
         calls.extend(times * [(np.matmul, [rng.normal(size=shape) for shape in shapes], {})])  # distances; decision values
-    seconds = []
-    for _ in range(3):
-        start = time.perf_counter()
-        for call, arrays, options in calls:
-            call(*arrays, **options)
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
+    return calls, solves
+
+
+def seconds_of(calls):
+    calls = copy.deepcopy(calls)  # some overwrite their arguments
+    start = time.perf_counter()
+    for call, arguments, options in calls:
+        call(*arguments, **options)
+    return time.perf_counter() - start
+
+
+def times_floor(search, X, y):
+    """A search's time as a multiple of its LAPACK and BLAS calls alone, and of these and its solver's."""
+    calls, solves = recorded_calls(search, X, y)
+    times = np.array([(timed(search, X, y)[1], seconds_of(calls), seconds_of(solves)) for _ in range(ROUNDS)])
+    return np.median(times[:, 0] / times[:, 1]), np.median(times[:, 0] / (times[:, 1] + times[:, 2]))
 
 
 def bench_cost():
-    print("Time per fit-and-score on the article's grid (5 scales × 6 values × 5 folds); refitting the best adds one fit to both")
+    print(f"Time per fit-and-score on the article's grid (5 scales × 6 values × 5 folds), medians of {ROUNDS} rounds, and its ratio to")
+    print("GridSearchCV's; refitting the best adds a fit to both. × floor: over its LAPACK and BLAS calls alone, and these and its solver")
     print(
-        f"{'task':>6} {'n':>4} {'case':>5} {'classifier':>11} {'ours µs':>8} {'theirs ms':>10} {'ratio':>7} {'refitted':>9} {'× floor':>8}"
-        "  by stage (%)"
+        f"{'task':>6} {'n':>4} {'case':>5} {'classifier':>11} {'ours µs':>8} {'theirs ms':>10} {'ratio':>7} {'refitted':>9} {'× floor':>8} "
+        f"{'+ solver':>8}  by stage (%)"
     )
     ratios, refitted = [], []
     for task, splits in (("Iris1", "embedded"), ("Son1", "embedded"), ("Bank2", "authors"), ("Ion2", "embedded")):
@@ -153,17 +175,18 @@ def bench_cost():
         X, y = data.X_train, data.y_train
         for references in (None, "case2", "case5", "case7"):
             for classifier in (rk.SVDD, rk.OneClassSVM):
-                (ours, a), (theirs, b) = pair(*searched(classifier, references), X, y, seconds=1.0)
+                ours, theirs, times = pair(*searched(classifier, references), X, y, ROUNDS, seconds=0.3)
                 refit = clone(ours).set_params(refit=True).fit(X, y).refit_time_
-                ratios.append(b / a)
-                refitted.append((b + refit) / (a + refit))
+                (a, b), ratio = np.median(times, axis=0), np.median(times[:, 1] / times[:, 0])
+                ratios.append(ratio)
+                refitted.append((ratio * a + refit) / (a + refit))
                 total = sum(ours.stage_times_.values())
                 where = ", ".join(f"{stage} {100 * seconds / total:.0f}" for stage, seconds in ours.stage_times_.items())
-                floor = floor_time(ours, X, y)
+                floor, with_solver = times_floor(ours, X, y)
                 print(
                     f"{task:>6} {np.sum(y == 1):>4} {references or 'base':>5} {classifier.__name__:>11} "
                     f"{1e6 * a / FITS:>8.0f} {1e3 * b / FITS:>10.2f} {f'1/{ratios[-1]:.0f}':>7} {f'1/{refitted[-1]:.0f}':>9} "
-                    f"{a / floor:>8.1f}  {where}; differs by {largest_difference(ours, theirs):.0e}"
+                    f"{floor:>8.1f} {with_solver:>8.1f}  {where}; differs by {largest_difference(ours, theirs):.0e}"
                 )
     for name, values in (("", ratios), (", best refitted", refitted)):
         print(f"median ratio 1/{np.median(values):.0f}, worst 1/{min(values):.0f}{name}")
@@ -205,9 +228,9 @@ def bench_growth():
     left.legend()
     right.plot(counts, [by_count[count] for count in counts], "o-")
     right.set(xlabel="values of nu", ylabel="seconds", title="n = 500, 5 scales × 3 folds", ylim=(0, None))
-    path = Path(__file__).with_name("search_growth.png")
-    figure.savefig(path, dpi=90)
-    print(f"  drawn to {path.name}")
+    drawing = Path(__file__).with_name("search_growth.png")
+    figure.savefig(drawing, dpi=90)
+    print(f"  drawn to {drawing.name}")
 
 
 def check_agreement():
@@ -217,7 +240,7 @@ def check_agreement():
         for references in (None, *(f"case{k}" for k in range(1, 8))):
             for classifier in (rk.SVDD, rk.OneClassSVM):
                 for route in ("kernel", "mapping"):
-                    (ours, _), (theirs, _) = pair(*searched(classifier, references, route), data.X_train, data.y_train)
+                    ours, theirs, _ = pair(*searched(classifier, references, route), data.X_train, data.y_train)
                     difference = largest_difference(ours, theirs)
                     same = ours.best_params_ == theirs.best_params_
                     compared, agreed, worst = compared + 1, agreed + (same and difference <= 1e-12), max(worst, difference)

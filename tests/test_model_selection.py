@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import refkernel as rk
-from refkernel._factor import Whitening, distinct_rows, factorise
+from refkernel._factor import FEW_BELOW, FEWEST_BELOW, LARGE, Tridiagonal, Whitening, distinct_rows, factorise
 from refkernel.metrics import gmean_scorer, tpr_at_tnr_score, tpr_at_tnr_scorer
 from refkernel.model_selection import Formulation, decision_paths
 from refkernel.model_selection.candidates import Alone, Shared, plan
@@ -169,6 +169,97 @@ def test_cheap_factorisation_equals_eigh_on_all_golden_scales(golden, center):
                 assert not center or whitening.rank == rank
                 cheap += whitening.whole
     assert cheap > 40  # about half of the grid is certified by Cholesky
+
+
+def spectra():
+    """Spectra of every kind around a floor of 1e-6, of 1 to 60 eigenvalues."""
+    decaying = 10.0 ** -np.linspace(0, 14, 60)
+    return {
+        "one": np.array([2.0]),
+        "one at the floor": np.array([1e-6]),
+        "two apart": np.array([3.0, 1e-9]),
+        "decaying": decaying,
+        "decaying fast": 10.0 ** -np.arange(40.0),
+        "few below": np.r_[np.linspace(1, 5, 57), 1e-7, 1e-8, 0.0],
+        "some below": np.r_[np.linspace(1e-5, 5, 50), np.linspace(0, 5e-7, 10)],
+        "low rank": np.r_[np.linspace(1, 2, 7), np.zeros(50)],
+        "indefinite": np.r_[decaying[:20], -decaying[:20]],
+        "all equal": np.full(30, 0.5),
+        "all above": np.linspace(0.1, 1, 30),
+        "none above": np.linspace(0, 1e-7, 30),
+        "huge": 1e12 * decaying,
+    }
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["diagonal", "dense"])
+@pytest.mark.parametrize("name", spectra())
+def test_eigenpairs_on_either_side_of_the_floor(name, turned):
+    """They are as many as eigh finds there, orthonormal, and solve the eigenvalue problem to the rounding of the matrix."""
+    lam = spectra()[name]
+    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(lam.size, lam.size)))[0] if turned else np.eye(lam.size)
+    K = (Q * lam) @ Q.T
+    K = 0.5 * (K + K.T)
+    tridiagonal = Tridiagonal(K, 1e-6)
+    expected = np.linalg.eigvalsh(K)
+    for (found, U), values in (
+        (tridiagonal.eigenpairs_above(), expected[lam.size - tridiagonal.above :]),
+        (tridiagonal.eigenpairs_below(), expected[: lam.size - tridiagonal.above]),
+    ):
+        rounding = 50 * np.finfo(float).eps * np.abs(lam).max()  # LAPACK's backward error is a modest multiple of this
+        np.testing.assert_allclose(found, values, rtol=0, atol=rounding)
+        np.testing.assert_allclose(K @ U, U * found, rtol=0, atol=rounding)
+        np.testing.assert_allclose(U.T @ U, np.eye(found.size), rtol=0, atol=1e-12)
+    assert tridiagonal.above == np.sum(lam >= 1e-6)
+
+
+def test_a_decaying_spectrum_needs_a_leading_block_only():
+    """What is cheap is that: 26 of 60 eigenvalues reach the floor, and a block of fewer than 60 has their eigenvectors."""
+    lam = spectra()["decaying"]
+    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(60, 60)))[0]
+    tridiagonal = Tridiagonal((Q * lam) @ Q.T, 1e-6)
+    assert tridiagonal.above == 26
+    assert 26 < tridiagonal._block < 55
+
+
+@pytest.mark.parametrize(
+    ("m", "scale", "below"),
+    [
+        (60, 1.0, (0, 0)),
+        (300, 1.0, (0, FEWEST_BELOW)),
+        (60, 10.0, (FEWEST_BELOW, FEW_BELOW)),
+        (60, 100.0, (FEW_BELOW, 1)),
+        (300, 100.0, (0.5, 1)),
+    ],
+    ids=["whole", "a few below", "more below", "a few above", "low rank"],
+)
+def test_every_factorisation_gives_the_inner_products_of_the_map(m, scale, below):
+    """Whole, with directions below the floor projected out, with those above it kept, and of low rank: features, inner products with
+    the first references and of these with each other are those of eigh, to the rounding that eigenvalues down to 1e-6 magnify."""
+    rng = np.random.default_rng(0)
+    R, Z = rng.normal(size=(m, 6)), rng.normal(size=(25, 6))
+    k = rk.RBF(scale=scale).fit(R)
+    whitening, factor = Whitening(k(R), True, 1e-6, first=20), factorise(k(R), True, 1e-6)
+    assert below[0] * m <= m - 1 - whitening.rank <= below[1] * m
+    assert (m > LARGE) == (m == 300)
+    ours, theirs = whitening.features(k(Z, R)), np.column_stack([k(Z, R), np.ones(25)]) @ factor.projection
+    first = np.column_stack([k(R[:20], R), np.ones(20)]) @ factor.projection
+    K_first, diag = whitening.with_first(k(Z, R))
+    for found, expected in (
+        (ours @ ours.T, theirs @ theirs.T),
+        (whitening.K_first, first @ first.T),
+        (K_first, theirs @ first.T),
+        (diag, np.sum(theirs**2, axis=1)),
+    ):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_floor_within_rounding_leaves_no_cholesky_factor(seed):
+    """Where eigenvalues that cannot be told from 0 reach the floor, the eigenvectors are used: nothing is lost of the kernel."""
+    Q = np.linalg.qr(np.random.default_rng(seed).normal(size=(60, 60)))[0]
+    K = (Q * np.r_[np.linspace(1, 2, 50), np.zeros(10)]) @ Q.T
+    Phi = Whitening(0.5 * (K + K.T), False, 0.0).features(K)
+    np.testing.assert_allclose(Phi @ Phi.T, K, rtol=0, atol=1e-12)  # a hundred times the rounding of 60 terms near 1
 
 
 @pytest.mark.parametrize("center", [True, False])

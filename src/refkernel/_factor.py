@@ -95,7 +95,7 @@ class Whitening:
         self.whole = self._L is not None
         self.rank = (m if distinct is None else distinct.size) - int(center)
         if self.whole:
-            self.K_first = Kc_RR[:first, :first]
+            self.K_first = Kc_RR[:first, :first].copy()
         else:
             self._truncate(Kc_RR, floor)
         if self.rank == 0:
@@ -159,7 +159,8 @@ class Tridiagonal:
 
     def __init__(self, K, floor):
         self._floor = floor
-        self._reflectors, self._d, self._e, self._tau, _ = lapack.dsytrd(K.T, lower=1, lwork=32 * len(K))
+        self._reflectors, self._d, e, self._tau, _ = lapack.dsytrd(K.T, lower=1, lwork=32 * len(K))
+        self._e = np.append(e, 0.0)
         self.mean = self._d.mean()
         self.above, self._block = leading_block(self._d, self._e, floor, NEGLIGIBLE)
 
@@ -168,7 +169,7 @@ class Tridiagonal:
         if self.above == 0:
             return np.empty(0), np.empty((self._d.size, 0))
         for block in (self._block, self._d.size):
-            lam, S, _ = lapack.dstevd(self._d[:block], self._e[: block - 1])
+            lam, S, _ = lapack.dstevd(self._d[:block], self._e[: max(block - 1, 1)])
             kept = lam.size - np.searchsorted(lam, self._floor)
             if kept == self.above:
                 break  # else one is within rounding of the floor, where the whole decides
@@ -178,10 +179,11 @@ class Tridiagonal:
         """The other eigenpairs."""
         m = self._d.size
         below = m - self.above
-        if below <= FEWEST_BELOW * m:
-            _, lam, S, _ = lapack.dstemr(self._d, np.append(self._e, 0.0), 2, 0.0, 0.0, 1, below)  # 2: by their numbers
-        else:
-            lam, S, _ = lapack.dstevd(self._d, self._e)
+        failed = True
+        if 0 < below <= FEWEST_BELOW * m:
+            _, lam, S, failed = lapack.dstemr(self._d, self._e.copy(), 2, 0.0, 0.0, 1, below)  # 2: by their numbers; e is overwritten
+        if failed:
+            lam, S, _ = lapack.dstevd(self._d, self._e[: max(m - 1, 1)])
         return lam[:below], self._turned(S[:, :below])
 
     def _turned(self, S):
