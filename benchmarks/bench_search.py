@@ -144,18 +144,17 @@ def recorded_calls(search, X, y):
 
 
 def seconds_of(calls):
-    calls = copy.deepcopy(calls)  # some overwrite their arguments
+    calls = [(call, copy.deepcopy(arguments), options) for call, arguments, options in calls]  # some overwrite them
     start = time.perf_counter()
     for call, arguments, options in calls:
         call(*arguments, **options)
     return time.perf_counter() - start
 
 
-def times_floor(search, X, y):
-    """A search's time as a multiple of its LAPACK and BLAS calls alone, and of these and its solver's."""
+def floors(search, X, y):
+    """Medians of a search's seconds, of its LAPACK and BLAS calls alone, and of its solver's calls."""
     calls, solves = recorded_calls(search, X, y)
-    times = np.array([(timed(search, X, y)[1], seconds_of(calls), seconds_of(solves)) for _ in range(ROUNDS)])
-    return np.median(times[:, 0] / times[:, 1]), np.median(times[:, 0] / (times[:, 1] + times[:, 2]))
+    return np.median([(timed(search, X, y)[1], seconds_of(calls), seconds_of(solves)) for _ in range(ROUNDS)], axis=0)
 
 
 def bench_cost():
@@ -165,7 +164,7 @@ def bench_cost():
         f"{'task':>6} {'n':>4} {'case':>5} {'classifier':>11} {'ours µs':>8} {'theirs ms':>10} {'ratio':>7} {'refitted':>9} {'× floor':>8} "
         f"{'+ solver':>8}  by stage (%)"
     )
-    ratios, refitted = [], []
+    ratios, refitted, all_rows = [], [], np.zeros(3)
     for task, splits in (("Iris1", "embedded"), ("Son1", "embedded"), ("Bank2", "authors"), ("Ion2", "embedded")):
         try:
             data = load_task(task, splits=splits)
@@ -182,14 +181,17 @@ def bench_cost():
                 refitted.append((ratio * a + refit) / (a + refit))
                 total = sum(ours.stage_times_.values())
                 where = ", ".join(f"{stage} {100 * seconds / total:.0f}" for stage, seconds in ours.stage_times_.items())
-                floor, with_solver = times_floor(ours, X, y)
+                whole, floor, solver = floors(ours, X, y)
+                all_rows += whole, floor, solver
                 print(
                     f"{task:>6} {np.sum(y == 1):>4} {references or 'base':>5} {classifier.__name__:>11} "
                     f"{1e6 * a / FITS:>8.0f} {1e3 * b / FITS:>10.2f} {f'1/{ratios[-1]:.0f}':>7} {f'1/{refitted[-1]:.0f}':>9} "
-                    f"{floor:>8.1f} {with_solver:>8.1f}  {where}; differs by {largest_difference(ours, theirs):.0e}"
+                    f"{whole / floor:>8.1f} {whole / (floor + solver):>8.1f}  {where}; differs by {largest_difference(ours, theirs):.0e}"
                 )
     for name, values in (("", ratios), (", best refitted", refitted)):
         print(f"median ratio 1/{np.median(values):.0f}, worst 1/{min(values):.0f}{name}")
+    whole, floor, solver = all_rows
+    print(f"all rows together: {whole / floor:.1f} × floor, {whole / (floor + solver):.1f} × with the solver")
 
 
 def bench_growth():

@@ -106,10 +106,10 @@ def largest(values):
 @njit(cache=True, nogil=True)
 def last_index(values, value):
     """The last place that holds a value; the first place where none does."""
-    t = values.size - 1
-    while t > 0 and values[t] != value:
-        t -= 1
-    return t
+    last = 0
+    for t in range(values.size):  # through all, without a way out, in vector registers
+        last = t if values[t] == value else last
+    return last
 
 
 @njit(cache=True, nogil=True)
