@@ -102,7 +102,7 @@ def recorded_calls(search, X, y):
             N, first = self._dropped, self._first
             if N is not None:
                 product(N, N.T)
-                product(N[:first], N[:first].T)
+                product(N[first], N[first].T)
             elif self._L is None:
                 product(self._Phi_first, self._Phi_first.T)
 

@@ -238,7 +238,7 @@ def test_every_factorisation_gives_the_inner_products_of_the_map(m, scale, below
     rng = np.random.default_rng(0)
     R, Z = rng.normal(size=(m, 6)), rng.normal(size=(25, 6))
     k = rk.RBF(scale=scale).fit(R)
-    whitening, factor = Whitening(k(R), True, 1e-6, first=20), factorise(k(R), True, 1e-6)
+    whitening, factor = Whitening(k(R), True, 1e-6, first=slice(20)), factorise(k(R), True, 1e-6)
     assert below[0] * m <= m - 1 - whitening.rank <= below[1] * m
     assert (m > LARGE) == (m == 300)
     ours, theirs = whitening.features(k(Z, R)), np.column_stack([k(Z, R), np.ones(25)]) @ factor.projection
@@ -263,22 +263,34 @@ def test_a_floor_within_rounding_leaves_no_cholesky_factor(seed):
 
 
 @pytest.mark.parametrize("center", [True, False])
-def test_repeated_references_need_no_eigendecomposition(center):
-    """References that occur two and three times are certified by Cholesky, and give the kernel and rank of the eigendecomposition."""
+@pytest.mark.parametrize(("scale", "below"), [(0.5, 0), (18.0, 5), (1000.0, 32)], ids=["whole", "few below", "many below"])
+def test_references_that_repeat_are_factorised_once(scale, below, center):
+    """References that occur two and three times, also among the first: the inner products and the rank are those of all together."""
     rng = np.random.default_rng(0)
     R, Z = rng.normal(size=(40, 6)), rng.normal(size=(15, 6))
     R = R[np.r_[:40, 7, 7, 3, 20]]
     R[3, 0], R[42, 0] = 0.0, -0.0  # equal, though not bit by bit
-    distinct = distinct_rows(R)
+    distinct, which = distinct_rows(R)
     np.testing.assert_array_equal(distinct, np.arange(40))
+    np.testing.assert_array_equal(which, np.r_[:40, 7, 7, 3, 20])
     assert distinct_rows(R[:40]) is None
-    k = rk.RBF(scale=0.5).fit(R)
-    whitening, factor = Whitening(k(R), center, 1e-6, distinct), factorise(k(R), center, 1e-6)
-    assert whitening.whole
-    assert not Whitening(k(R), center, 1e-6).whole
-    assert whitening.rank == factor.eigenvalues.size == 40 - center
-    ours, theirs = whitening.features(k(Z, R)), np.column_stack([k(Z, R), np.ones(15)]) @ factor.projection
-    np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, rtol=0, atol=1e-10)  # eigenvalues above 1e-3: a few digits of rounding
+    k = rk.RBF(scale=scale).fit(R)
+    first = which[-8:]
+    whitening = Whitening(k(R[distinct]), center, 1e-6, np.bincount(which).astype(float), first)
+    factor = factorise(k(R), center, 1e-6)
+    assert whitening.whole == (below == 0)
+    assert whitening.rank == factor.eigenvalues.size
+    assert 40 - center - whitening.rank >= below
+    Phi_Z, Phi_first = (np.column_stack([k(A, R), np.ones(len(A))]) @ factor.projection for A in (Z, R[-8:]))
+    ours = whitening.features(k(Z, R[distinct]))
+    K_first, diag = whitening.with_first(k(Z, R[distinct]))
+    for found, expected in (
+        (ours @ ours.T, Phi_Z @ Phi_Z.T),
+        (K_first, Phi_Z @ Phi_first.T),
+        (diag, np.sum(Phi_Z**2, axis=1)),
+        (whitening.K_first, Phi_first @ Phi_first.T),
+    ):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)  # rounding, times the whitening of eigenvalues down to 1e-6
 
 
 def test_factorisations_are_told_apart_by_kernel(data):

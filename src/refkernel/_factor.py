@@ -45,9 +45,11 @@ class Factor:
 
 def factorise(K_RR, center, floor) -> Factor:
     """Centre, decompose and truncate the references' kernel matrix."""
-    m = check_references(K_RR, center)
-    mu = column_means(K_RR) if center else np.zeros(m)
-    lam, U = scipy.linalg.eigh(centred(K_RR, mu) if center else K_RR, check_finite=False)
+    m = K_RR.shape[0]
+    check_references(K_RR, m, center)
+    once = np.ones(m)
+    mu = column_means(K_RR, once) if center else np.zeros(m)
+    lam, U = scipy.linalg.eigh(centred(K_RR, mu, once) if center else K_RR, check_finite=False)
     if lam[0] < -SYMMETRY_TOLERANCE * max(abs(lam[-1]), abs(lam[0])):
         warnings.warn(
             f"The base kernel is indefinite on the references (eigenvalues {lam[0]:.3g} … {lam[-1]:.3g}): negative directions are dropped.",
@@ -70,50 +72,53 @@ class Whitening:
     eigenvectors N are taken out of the rows of Kc_ZR, as centring takes out the constant, and M = Kc_RR + c NN'. Else the
     eigenvectors above the floor are found, and the features are those of the map.
 
-    References that repeat an earlier one, and so have its kernel values, would let no Cholesky factor be: M is then that of the
-    ``distinct`` ones, still centred by all. Weighing each by its repetitions, as all references together do, only raises
-    eigenvalues, so the proof holds.
+    Of references that repeat each other one is enough, if it counts for all: with W the diagonal matrix of the counts,
+    W^½ Kc_RR W^½ has the eigenvalues of all references' matrix, but for zeros, and Kc_ZR W^½ takes the place of Kc_ZR.
 
     Parameters
     ----------
-    distinct : the numbers of the references that repeat no earlier one; None for all.
-    first : int, the first references, whose inner products are wanted too.
+    K_RR : kernel matrix of the distinct references.
+    counts : how often each occurs; None for once.
+    first : slice or indices of references whose inner products are wanted too.
 
     Attributes
     ----------
     rank : int, the eigenvalues that are kept.
     whole : bool, whether nothing was truncated.
-    K_first : inner products of the first references with each other.
+    K_first : inner products of the ``first`` references with each other.
     """
 
-    def __init__(self, K_RR, center, floor, distinct=None, first=0):
-        m = check_references(K_RR, center)
-        self.center, self._distinct, self._dropped, self._first = center, distinct, None, first
-        self.mu = column_means(K_RR)
-        Kc_RR = centred(K_RR, self.mu) if center else K_RR
-        self._L = _cholesky_above((Kc_RR if distinct is None else Kc_RR[np.ix_(distinct, distinct)]) + (1.0 / m if center else 0.0), floor)
+    def __init__(self, K_RR, center, floor, counts=None, first=slice(0)):
+        counts = np.ones(len(K_RR)) if counts is None else counts
+        m = counts.sum()
+        check_references(K_RR, m, center)
+        self.center, self._first, self._dropped = center, first, None
+        self._shares, self._roots = counts / m, np.sqrt(counts)
+        self.mu = column_means(K_RR, counts) if center else np.zeros(len(K_RR))
+        K = centred(K_RR, self.mu, counts)
+        constant = self._roots / np.sqrt(m)
+        self._L = _cholesky_above(K + np.outer(constant, constant) if center else K.copy(), floor)
         self.whole = self._L is not None
-        self.rank = (m if distinct is None else distinct.size) - int(center)
+        self.rank = len(K) - int(center)
         if self.whole:
-            self.K_first = Kc_RR[:first, :first].copy()
+            self._set_first(K)
         else:
-            self._truncate(Kc_RR, floor)
+            self._truncate(K, floor)
         if self.rank == 0:
-            check_rank(0, m, floor, np.linalg.eigvalsh(Kc_RR)[-1])
+            check_rank(0, m, floor, np.linalg.eigvalsh(K)[-1])
 
-    def _truncate(self, Kc_RR, floor):
-        m, first = Kc_RR.shape[0], self._first
-        self._distinct = None
-        found = _low_rank_eigenpairs(Kc_RR, floor) if m > LARGE else None
+    def _truncate(self, K, floor):
+        m = len(K)
+        found = _low_rank_eigenpairs(K, floor) if m > LARGE else None
         if found is None:
-            tridiagonal = Tridiagonal(Kc_RR, floor)
+            tridiagonal = Tridiagonal(K, floor)
             self.rank = tridiagonal.above
             if 0 < m - self.rank <= FEW_BELOW * m:
                 lam, N = tridiagonal.eigenpairs_below()
-                self._L, refused = lapack.dpotrf((Kc_RR + (tridiagonal.mean * N) @ N.T).T, lower=1, clean=0)
+                self._L, refused = lapack.dpotrf((K + (tridiagonal.mean * N) @ N.T).T, lower=1, clean=0)
                 if not refused:
                     self._dropped = N
-                    self.K_first = Kc_RR[:first, :first] - (N[:first] * lam) @ N[:first].T
+                    self._set_first(K, lam)
                     return
                 self._L = None
             found = tridiagonal.eigenpairs_above()
@@ -121,8 +126,16 @@ class Whitening:
         self.rank = lam.size
         size = np.sqrt(lam)
         self._projection = U / size
-        self._Phi_first = U[:first] * size
+        self._Phi_first = (U[self._first] * size) / self._roots[self._first, None]
         self.K_first = self._Phi_first @ self._Phi_first.T
+
+    def _set_first(self, K, dropped=None):
+        """K_first from K less the dropped eigenvalues' part."""
+        K_first, roots = K[self._first][:, self._first], self._roots[self._first]
+        if self._dropped is not None:
+            N = self._dropped[self._first]
+            K_first = K_first - (N * dropped) @ N.T
+        self.K_first = K_first / roots / roots[:, None]
 
     def features(self, K_ZR):
         """Features of Z, of any basis, from k(Z, R)."""
@@ -133,20 +146,21 @@ class Whitening:
         rows = self._rows(K_ZR)
         Phi = self._features(rows)
         # of a reference x, K(z, x) is what the projection on the kept directions leaves of Kc(z, x)
-        K_first = Phi @ self._Phi_first.T if self._L is None else rows[:, : self._first]
+        K_first = Phi @ self._Phi_first.T if self._L is None else rows[:, self._first] / self._roots[self._first]
         return K_first, np.einsum("ij,ij->i", Phi, Phi)
 
     def _rows(self, K_ZR):
-        """Kc_ZR = (K_ZR - 1 mu') J, or K_ZR itself without centring, less the dropped directions where these are few."""
+        """Kc_ZR W^½, with Kc_ZR = (K_ZR - 1 mu') J or K_ZR itself without centring, less the dropped directions where these are few."""
+        rows = K_ZR - self.mu
         if self.center:
-            K_ZR = K_ZR - self.mu
-            K_ZR -= np.add.reduce(K_ZR, axis=1, keepdims=True) / self.mu.size
-        return K_ZR if self._dropped is None else K_ZR - (K_ZR @ self._dropped) @ self._dropped.T
+            rows -= (rows @ self._shares)[:, None]
+        rows *= self._roots
+        return rows if self._dropped is None else rows - (rows @ self._dropped) @ self._dropped.T
 
     def _features(self, rows):
         if self._L is None:
             return rows @ self._projection
-        Phi, _ = lapack.dtrtrs(self._L, rows.T if self._distinct is None else rows.T[self._distinct], lower=1)
+        Phi, _ = lapack.dtrtrs(self._L, rows.T, lower=1)
         return Phi.T
 
 
@@ -217,56 +231,59 @@ def leading_block(d, e, floor, negligible):
     return above, end
 
 
-def distinct_rows(R) -> np.ndarray | None:
-    """The numbers of the rows that repeat no earlier one; None where no row does."""
-    first = {row.tobytes(): number for number, row in reversed(list(enumerate(R + 0.0)))}  # -0.0 is 0.0
-    return np.sort(np.fromiter(first.values(), np.intp)) if len(first) < len(R) else None
+def distinct_rows(R) -> tuple[np.ndarray, np.ndarray] | None:
+    """The numbers of the rows that repeat no earlier one, and for every row which of these it is; None where no row repeats."""
+    known: dict[bytes, int] = {}
+    which = np.array([known.setdefault(row.tobytes(), len(known)) for row in R + 0.0])  # -0.0 is 0.0
+    return None if len(known) == len(R) else (np.unique(which, return_index=True)[1], which)
 
 
 @njit(cache=True, nogil=True)
-def column_means(K):
-    m = K.shape[0]
+def column_means(K, counts):
+    """Of the rows of K, each counted so often."""
     mu = np.zeros(K.shape[1])
-    for i in range(m):
+    m = 0.0
+    for i in range(K.shape[0]):
+        m += counts[i]
         for j in range(mu.size):
-            mu[j] += K[i, j]
+            mu[j] += counts[i] * K[i, j]
     for j in range(mu.size):
         mu[j] /= m
     return mu
 
 
 @njit(cache=True, nogil=True)
-def centred(K, mu):
-    """JKJ, given the column means of the symmetric K."""
-    m = mu.size
-    mean = 0.0
-    for i in range(m):
-        mean += mu[i] / m
+def centred(K, mu, counts):
+    """W^½ JKJ W^½ for the symmetric K, given its column means and how often each row counts (W)."""
+    m, mean = 0.0, 0.0
+    for i in range(mu.size):
+        m += counts[i]
+        mean += counts[i] * mu[i]
+    mean /= m
+    roots = np.sqrt(counts)
     Kc = np.empty_like(K)
-    for i in range(m):
+    for i in range(mu.size):
         shift = mean - mu[i]
-        for j in range(m):
-            Kc[i, j] = (K[i, j] - mu[j]) + shift
+        for j in range(mu.size):
+            Kc[i, j] = ((K[i, j] - mu[j]) + shift) * (roots[i] * roots[j])
     return Kc
 
 
-def check_references(K_RR, center) -> int:
-    """m, if K_RR can be factorised."""
-    m = K_RR.shape[0]
+def check_references(K_RR, m, center) -> None:
+    """Raise if the kernel matrix of m references cannot be factorised."""
     if not np.isfinite(K_RR.sum()):
         raise ValueError("The base kernel overflows or is NaN on the references. Scale the data first, for example with TargetScaler.")
     if center and m < 2:
         raise ValueError(
-            f"Centring needs at least 2 references, and there is {m} (references='training' gives one for each of n_samples = {m}). "
+            f"Centring needs at least 2 references, and there is {m:g} (references='training' gives one for each of n_samples = {m:g}). "
             "Add references, or pass center=False."
         )
-    return m
 
 
 def check_rank(rank, m, floor, largest) -> None:
     if rank == 0:
         raise ValueError(
-            f"No eigenvalue of the {m} references' kernel matrix reaches eigenvalue_floor={floor:g} (the largest is {largest:.3g}): "
+            f"No eigenvalue of the {m:g} references' kernel matrix reaches eigenvalue_floor={floor:g} (the largest is {largest:.3g}): "
             "for this kernel the references are all alike. Use other references, a narrower kernel, a lower floor or center=False."
         )
 

@@ -156,13 +156,21 @@ class _Fold:
 
 
 class ReferenceSet:
-    """Reference vectors, their distances, and their factorisation for each base kernel. ``targets``: so many of them come first."""
+    """Reference vectors R, each once, their distances, and their factorisation for each base kernel.
+
+    ``targets``: so many of those given, which come first, are the targets.
+    """
 
     def __init__(self, R, center, floor, targets):
         self.R, self.center, self.floor, self.targets = R, center, floor, targets
         self.fitted = _Widths(R)
         self.distances: np.ndarray | None = None
-        self._distinct = distinct_rows(R)
+        self._counts: np.ndarray | None = None
+        self._first: Any = slice(targets)
+        repeated = distinct_rows(R)
+        if repeated is not None:
+            distinct, which = repeated
+            self.R, self._counts, self._first = R[distinct], np.bincount(which).astype(np.float64), which[:targets]
         self._whitenings: dict[int, tuple[Any, Whitening]] = {}  # by id: the kernel is held too, so that no other gets its id
 
     def whitening(self, kernel, fitted, clock) -> Whitening:
@@ -171,7 +179,7 @@ class ReferenceSet:
             return self._whitenings[id(kernel)][1]
         K_RR = fitted(self.R) if self.distances is None else fitted.of_squared_distances(self.distances)
         clock.lap("kernels")
-        whitening = Whitening(K_RR, self.center, self.floor, self._distinct, self.targets)
+        whitening = Whitening(K_RR, self.center, self.floor, self._counts, self._first)
         clock.lap("factorisation")
         if kernel.fit_on == "references":
             self._whitenings[id(kernel)] = kernel, whitening
