@@ -104,14 +104,17 @@ def recorded_calls(search, X, y):
                 product(N, N.T)
                 product(N[first], N[first].T)
             elif self._L is None:
-                product(self._Phi_first, self._Phi_first.T)
+                product(self._U_first, self._U_first.T)
 
         def with_first(self, K_ZR):
             if self._L is None:
-                product(K_ZR @ self._projection, self._Phi_first.T)
+                product(K_ZR, self._U)
+                product(K_ZR @ self._U, self._U_first.T)
             return super().with_first(K_ZR)
 
         def features(self, K_ZR):
+            if self._L is None:
+                product(K_ZR, self._U)
             Phi = super().features(K_ZR)
             product(Phi, Phi[:-tested].T)
             return Phi
@@ -121,11 +124,6 @@ def recorded_calls(search, X, y):
                 product(K_ZR, self._dropped)
                 product(K_ZR @ self._dropped, self._dropped.T)
             return super()._rows(K_ZR)
-
-        def _features(self, rows):
-            if self._L is None:
-                product(rows, self._projection)
-            return super()._features(rows)
 
     tested, n = max(len(test) for _, test in search.cv), round(0.8 * np.sum(y == 1))
     solve = path._solve_path

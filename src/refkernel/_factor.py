@@ -89,15 +89,15 @@ class Whitening:
     """
 
     def __init__(self, K_RR, center, floor, counts=None, first=slice(0)):
+        self._roots = None if counts is None else np.sqrt(counts)
         counts = np.ones(len(K_RR)) if counts is None else counts
         m = counts.sum()
         check_references(K_RR, m, center)
-        self.center, self._first, self._dropped = center, first, None
-        self._shares, self._roots = counts / m, np.sqrt(counts)
+        self.center, self._first, self._dropped, self._shares = center, first, None, counts / m
         self.mu = column_means(K_RR, counts) if center else np.zeros(len(K_RR))
         K = centred(K_RR, self.mu, counts)
-        constant = self._roots / np.sqrt(m)
-        self._L = _cholesky_above(K + np.outer(constant, constant) if center else K.copy(), floor)
+        constant = 1.0 if self._roots is None else np.outer(self._roots, self._roots)
+        self._L = _cholesky_above(K + constant / m if center else K.copy(), floor)
         self.whole = self._L is not None
         self.rank = len(K) - int(center)
         if self.whole:
@@ -122,31 +122,35 @@ class Whitening:
                     return
                 self._L = None
             found = tridiagonal.eigenpairs_above()
-        lam, U = found
-        self.rank = lam.size
-        size = np.sqrt(lam)
-        self._projection = U / size
-        self._Phi_first = (U[self._first] * size) / self._roots[self._first, None]
-        self.K_first = self._Phi_first @ self._Phi_first.T
+        lam, self._U = found
+        self.rank, self._sizes = lam.size, np.sqrt(lam)
+        self._U_first = self._once(self._U[self._first].T).T
+        self.K_first = (self._U_first * lam) @ self._U_first.T
 
     def _set_first(self, K, dropped=None):
         """K_first from K less the dropped eigenvalues' part."""
-        K_first, roots = K[self._first][:, self._first], self._roots[self._first]
+        K_first = K[self._first][:, self._first].copy()
         if self._dropped is not None:
             N = self._dropped[self._first]
-            K_first = K_first - (N * dropped) @ N.T
-        self.K_first = K_first / roots / roots[:, None]
+            K_first -= (N * dropped) @ N.T
+        self.K_first = self._once(self._once(K_first).T)
 
     def features(self, K_ZR):
         """Features of Z, of any basis, from k(Z, R)."""
-        return self._features(self._rows(K_ZR))
+        rows = self._rows(K_ZR)
+        return (rows @ self._U) / self._sizes if self._L is None else self._solved(rows)
 
     def with_first(self, K_ZR) -> tuple[np.ndarray, np.ndarray]:
-        """Inner products of Z with the first references, and of every z with itself, from k(Z, R)."""
+        """Inner products of Z with the first references, and of every z with itself, from k(Z, R).
+
+        Of a reference x, K(z, x) is what the projection on the kept directions leaves of Kc(z, x).
+        """
         rows = self._rows(K_ZR)
-        Phi = self._features(rows)
-        # of a reference x, K(z, x) is what the projection on the kept directions leaves of Kc(z, x)
-        K_first = Phi @ self._Phi_first.T if self._L is None else rows[:, self._first] / self._roots[self._first]
+        if self._L is None:
+            along = rows @ self._U
+            K_first, Phi = along @ self._U_first.T, along / self._sizes
+        else:
+            K_first, Phi = self._once(rows[:, self._first]), self._solved(rows)
         return K_first, np.einsum("ij,ij->i", Phi, Phi)
 
     def _rows(self, K_ZR):
@@ -154,14 +158,17 @@ class Whitening:
         rows = K_ZR - self.mu
         if self.center:
             rows -= (rows @ self._shares)[:, None]
-        rows *= self._roots
+        if self._roots is not None:
+            rows *= self._roots
         return rows if self._dropped is None else rows - (rows @ self._dropped) @ self._dropped.T
 
-    def _features(self, rows):
-        if self._L is None:
-            return rows @ self._projection
-        Phi, _ = lapack.dtrtrs(self._L, rows.T, lower=1)
-        return Phi.T
+    def _once(self, columns):
+        """Columns of the first references, each counted once."""
+        return columns if self._roots is None else columns / self._roots[self._first]
+
+    def _solved(self, rows):
+        """rows L^-T."""
+        return lapack.dtrtrs(self._L, rows.T, lower=1)[0].T
 
 
 class Tridiagonal:
@@ -233,6 +240,10 @@ def leading_block(d, e, floor, negligible):
 
 def distinct_rows(R) -> tuple[np.ndarray, np.ndarray] | None:
     """The numbers of the rows that repeat no earlier one, and for every row which of these it is; None where no row repeats."""
+    with np.errstate(over="ignore"):
+        sums = R.sum(axis=1)
+    if np.unique(sums).size == len(R):
+        return None
     known: dict[bytes, int] = {}
     which = np.array([known.setdefault(row.tobytes(), len(known)) for row in R + 0.0])  # -0.0 is 0.0
     return None if len(known) == len(R) else (np.unique(which, return_index=True)[1], which)

@@ -140,24 +140,18 @@ def factorise_free(K, F):
     kept = np.empty(f, np.intp)
     r = 0
     for c in range(f):
-        K_c, U_c = K[F[c]], U[c]
-        for k in range(c, f):
-            U_c[k] = K_c[F[k]] + t
-        fours = r // 4 * 4
-        for i in range(0, fours, 4):  # four rows at a time: a quarter of the loads and stores of U_c
-            V, W, X, Y = U[kept[i]], U[kept[i + 1]], U[kept[i + 2]], U[kept[i + 3]]
-            v, w, x, y = V[c], W[c], X[c], Y[c]
-            for k in range(c, f):
-                U_c[k] -= v * V[k] + w * W[k] + x * X[k] + y * Y[k]
-        for i in range(fours, r):
-            V = U[kept[i]]
-            v = V[c]
-            for k in range(c, f):
+        K_c, U_c = K[F[c]], U[c, c:]
+        for k in range(U_c.size):
+            U_c[k] = K_c[F[c + k]] + t
+        for i in range(r):
+            V = U[kept[i], c:]
+            v = V[0]
+            for k in range(U_c.size):
                 U_c[k] -= v * V[k]
-        if not U_c[c] > DEPENDENT * t:
+        if not U_c[0] > DEPENDENT * t:
             continue
-        root = np.sqrt(U_c[c])
-        for k in range(c, f):
+        root = np.sqrt(U_c[0])
+        for k in range(U_c.size):
             U_c[k] /= root
         kept[r] = c
         r += 1
@@ -172,15 +166,18 @@ def factorise_free(K, F):
 def drop(U, r, c):
     """Take row and column c out of the matrix whose factor of size r is U, by rotations of the rows below. Mutates U."""
     for i in range(r):
-        for k in range(max(c, i - 1), r - 1):
-            U[i, k] = U[i, k + 1]
+        begin = max(c, i - 1)
+        to, source = U[i, begin : r - 1], U[i, begin + 1 : r]
+        for k in range(to.size):
+            to[k] = source[k]
     for i in range(c, r - 1):
-        size = np.hypot(U[i, i], U[i + 1, i])
-        cos, sin = U[i, i] / size, U[i + 1, i] / size
-        for k in range(i, r - 1):
-            x, y = U[i, k], U[i + 1, k]
-            U[i, k] = cos * x + sin * y
-            U[i + 1, k] = cos * y - sin * x
+        u, v = U[i, i : r - 1], U[i + 1, i : r - 1]
+        size = np.hypot(u[0], v[0])
+        cos, sin = u[0] / size, v[0] / size
+        for k in range(u.size):
+            x, y = u[k], v[k]
+            u[k] = cos * x + sin * y
+            v[k] = cos * y - sin * x
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})  # lets dot products use vector registers
@@ -189,20 +186,23 @@ def newton_step(U, G):
     r = G.size
     ones = np.ones(r)
     grad = G.copy()
-    for c in range(r):
+    for c in range(r):  # on views that begin where a loop does: indices that cannot be negative let it use vector registers
+        u, x, g = U[c, c + 1 : r], ones[c + 1 :], grad[c + 1 :]
         ones[c] /= U[c, c]
         grad[c] /= U[c, c]
-        x, g = ones[c], grad[c]
-        for k in range(c + 1, r):
-            ones[k] -= x * U[c, k]
-            grad[k] -= g * U[c, k]
+        one, slope = ones[c], grad[c]
+        for k in range(u.size):
+            x[k] -= one * u[k]
+        for k in range(u.size):
+            g[k] -= slope * u[k]
     sum_ones, sum_grad = 0.0, 0.0
     for c in range(r - 1, -1, -1):
-        x, g = ones[c], grad[c]
-        for k in range(c + 1, r):
-            x -= U[c, k] * ones[k]
-            g -= U[c, k] * grad[k]
-        ones[c], grad[c] = x / U[c, c], g / U[c, c]
+        u, x, g = U[c, c + 1 : r], ones[c + 1 :], grad[c + 1 :]
+        one, slope = ones[c], grad[c]
+        for k in range(u.size):
+            one -= u[k] * x[k]
+            slope -= u[k] * g[k]
+        ones[c], grad[c] = one / U[c, c], slope / U[c, c]
         sum_ones += ones[c]
         sum_grad += grad[c]
     rho = sum_grad / sum_ones if r > 0 else 0.0
