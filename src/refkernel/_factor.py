@@ -95,9 +95,9 @@ class Whitening:
         check_references(K_RR, m, center)
         self.center, self._first, self._dropped, self._shares = center, first, None, counts / m
         self.mu = column_means(K_RR, counts) if center else np.zeros(len(K_RR))
-        K = centred(K_RR, self.mu, counts)
-        constant = 1.0 if self._roots is None else np.outer(self._roots, self._roots)
-        self._L = _cholesky_above(K + constant / m if center else K.copy(), floor)
+        weights = 1.0 if self._roots is None else np.outer(self._roots, self._roots)
+        K = centred(K_RR, self.mu, counts) if center else K_RR * weights
+        self._L = _cholesky_above(K + weights / m if center else K.copy(), floor)
         self.whole = self._L is not None
         self.rank = len(K) - int(center)
         if self.whole:
@@ -263,20 +263,23 @@ def column_means(K, counts):
     return mu
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"reassoc"})  # lets sums use vector registers
 def centred(K, mu, counts):
-    """W^½ JKJ W^½ for the symmetric K, given its column means and how often each row counts (W)."""
-    m, mean = 0.0, 0.0
-    for i in range(mu.size):
-        m += counts[i]
-        mean += counts[i] * mu[i]
-    mean /= m
+    """W^½ JKJ W^½ for the symmetric K, given its column means and how often each row counts (W).
+
+    Rows are moved by their own mean, so that they sum to 0 as nearly as they can.
+    """
     roots = np.sqrt(counts)
+    m = counts.sum()
     Kc = np.empty_like(K)
     for i in range(mu.size):
-        shift = mean - mu[i]
+        mean = 0.0
         for j in range(mu.size):
-            Kc[i, j] = ((K[i, j] - mu[j]) + shift) * (roots[i] * roots[j])
+            Kc[i, j] = K[i, j] - mu[j]
+            mean += counts[j] * Kc[i, j]
+        mean /= m
+        for j in range(mu.size):
+            Kc[i, j] = (Kc[i, j] - mean) * (roots[i] * roots[j])
     return Kc
 
 

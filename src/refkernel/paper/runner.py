@@ -89,8 +89,9 @@ def _grams_and_ranks(samples, kernel):
     """The kernel matrices of the final fit; the rank of the training one, and the dimension of the map."""
     grams = samples.grams([kernel])
     rank = int(np.linalg.matrix_rank(grams.K[0], hermitian=True))
+    dimension = samples.rank(kernel) or rank
     samples.clock.lap("ranks")
-    return grams, {"rank": rank, "dimension": samples.rank(kernel) or rank}
+    return grams, {"rank": min(rank, dimension), "dimension": dimension}  # what exceeds the dimension is rounding
 
 
 def _final(grams_and_ranks, formulation, scale, y_test, clock):
