@@ -115,7 +115,7 @@ class Whitening:
             self.rank = tridiagonal.above
             if 0 < m - self.rank <= FEW_BELOW * m:
                 lam, N = tridiagonal.eigenpairs_below()
-                self._L, refused = lapack.dpotrf((K + (tridiagonal.mean * N) @ N.T).T, lower=1, clean=0)
+                self._L, refused = lapack.dpotrf((K + (K.trace() / m * N) @ N.T).T, lower=1, clean=0)
                 if not refused:
                     self._dropped = N
                     self._set_first(K, lam)
@@ -181,8 +181,8 @@ class Tridiagonal:
     def __init__(self, K, floor):
         self._floor = floor
         self._reflectors, self._d, e, self._tau, _ = lapack.dsytrd(K.T, lower=1, lwork=32 * len(K))
-        self._e = np.append(e, 0.0)
-        self.mean = self._d.mean()
+        self._e = np.zeros(len(K))  # as long as d, as some routines want it
+        self._e[:-1] = e
         self.above, self._block = leading_block(self._d, self._e, floor, NEGLIGIBLE)
 
     def eigenpairs_above(self):
@@ -241,11 +241,12 @@ def leading_block(d, e, floor, negligible):
 def distinct_rows(R) -> tuple[np.ndarray, np.ndarray] | None:
     """The numbers of the rows that repeat no earlier one, and for every row which of these it is; None where no row repeats."""
     with np.errstate(over="ignore"):
-        sums = R.sum(axis=1)
-    if np.unique(sums).size == len(R):
+        _, group, sizes = np.unique(R.sum(axis=1), return_inverse=True, return_counts=True)
+    if sizes.size == len(R):
         return None
-    known: dict[bytes, int] = {}
-    which = np.array([known.setdefault(row.tobytes(), len(known)) for row in R + 0.0])  # -0.0 is 0.0
+    known: dict[int | bytes, int] = {}
+    alike = sizes[group] > 1  # only rows of one sum can be
+    which = np.array([known.setdefault((R[i] + 0.0).tobytes() if alike[i] else i, len(known)) for i in range(len(R))])  # -0.0 is 0.0
     return None if len(known) == len(R) else (np.unique(which, return_index=True)[1], which)
 
 
