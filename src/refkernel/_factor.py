@@ -197,14 +197,17 @@ class Tridiagonal:
         return lam[lam.size - kept :], self._turned(S[:, S.shape[1] - kept :])
 
     def eigenpairs_below(self):
-        """The other eigenpairs."""
+        """The other eigenpairs, in any order."""
         m = self._d.size
         below = m - self.above
+        e = self._e[: max(m - 1, 1)]
         failed = True
         if 0 < below <= FEWEST_BELOW * m:
-            _, lam, S, failed = lapack.dstemr(self._d, self._e.copy(), 2, 0.0, 0.0, 1, below)  # 2: by their numbers; e is overwritten
+            _, lam, block, split, failed = lapack.dstebz(self._d, e, 2, 0.0, 0.0, 1, below, 0.0, "B")  # 2: by their numbers
+            S, refused = lapack.dstein(self._d, e, lam[:below], block, split)
+            failed = failed or refused
         if failed:
-            lam, S, _ = lapack.dstevd(self._d, self._e[: max(m - 1, 1)])
+            lam, S, _ = lapack.dstevd(self._d, e)
         return lam[:below], self._turned(S[:, :below])
 
     def _turned(self, S):
