@@ -13,11 +13,13 @@ import pytest
 import scipy.sparse as sp
 from joblib import parallel_config
 from sklearn.base import clone
+from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 from sklearn.metrics import make_scorer, recall_score
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_info
 
 import refkernel as rk
 from refkernel._factor import FEW_BELOW, FEWEST_BELOW, LARGE, Tridiagonal, Whitening, distinct_rows, factorise
@@ -302,6 +304,107 @@ def test_factorisations_are_told_apart_by_kernel(data):
         model = quietly(rk.SVDD(rk.ReferenceKernel(rk.RBF(scale=scale), references="case5")).fit, X, y)
         expected = model.kernel_(X[y == 1])
         np.testing.assert_allclose(samples.grams([rk.RBF(scale=scale)]).K[0], expected, rtol=0, atol=1e-8)
+
+
+class Overlap(rk.kernels.Kernel):
+    """How many features agree: a kernel whose matrix holds integers."""
+
+    def __call__(self, X, Z=None):
+        return (X[:, None] == (X if Z is None else Z)[None]).sum(axis=2)
+
+    def diag(self, X):
+        return np.full(len(X), X.shape[1])
+
+
+class InFloats(Overlap):
+    """The same in floats."""
+
+    def __call__(self, X, Z=None):
+        return super().__call__(X, Z).astype(float)
+
+
+def test_kernel_matrices_of_integers_are_factorised_as_numbers():
+    """The map, the search's factorisation, and both again in floats agree."""
+    X = np.random.default_rng(0).integers(0, 3, size=(30, 5)).astype(float)
+    maps = [rk.ReferenceMap(kernel).fit(X) for kernel in (Overlap(), InFloats())]
+    assert maps[0].rank_ == maps[1].rank_ == Whitening(Overlap()(X), True, 1e-6).rank
+    np.testing.assert_array_equal(maps[0].transform(X), maps[1].transform(X))
+
+
+@pytest.mark.parametrize("m", [30, 300], ids=["Cholesky", "low rank"])
+@pytest.mark.parametrize("size", [1e-14, 1.0, 1e14])
+def test_factorisations_do_not_depend_on_the_kernels_unit(size, m):
+    """A kernel and a floor that are many times smaller or larger give the same inner products, in their unit."""
+    rng = np.random.default_rng(0)
+    R, Z = rng.normal(size=(m, 4)), rng.normal(size=(10, 4))
+    k = rk.RBF(sigma=2.0 if m == 30 else 20.0)
+    expected = Whitening(k(R), True, 1e-6)
+    assert expected.whole == (m == 30)
+    found = Whitening(size * k(R), True, size * 1e-6)
+    assert found.rank == expected.rank
+    Phi, unit = found.features(size * k(Z, R)), expected.features(k(Z, R))
+    np.testing.assert_allclose(Phi @ Phi.T / size, unit @ unit.T, rtol=0, atol=1e-8)
+
+
+def test_a_floor_below_what_pivots_leave_out_is_kept():
+    """Two directions above a tiny floor, of which a pivoted factor with an absolute tolerance would lose one."""
+    X = np.random.default_rng(0).normal(size=(300, 2)) * [4e-6, 1e-7]
+    assert Whitening(X @ X.T, True, 1e-15).rank == factorise(X @ X.T, True, 1e-15).eigenvalues.size == 2
+
+
+def test_references_of_other_shapes_and_the_same_numbers_are_told_apart():
+    """Draws of n × 2 and n/2 × 4 from one seed have the same bytes."""
+    grid = {"pca__n_components": [2, 4], "svdd__kernel__references": ["case2", "case4"], "svdd__nu": [0.1]}
+    X, y = np.random.default_rng(0).normal(size=(55, 4)), np.r_[np.ones(40), -np.ones(15)]
+    estimator = make_pipeline(PCA(), rk.SVDD(rk.ReferenceKernel(random_state=0)))
+    assert_same_search(estimator, grid, X, y)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        rk.SVDD(rk.ReferenceKernel(eigenvalue_floor=-1)),
+        rk.SVDD(rk.ReferenceKernel(eigenvalue_floor="a")),
+        rk.SVDD(rk.RBF(scale=0)),
+        rk.SVDD(rk.RBF(scale="a")),
+        rk.SVDD(rk.RBF(fit_on="nothing")),
+        rk.SVDD(tol=-1),
+        rk.OneClassSVM(max_iter=2.5),
+        rk.OneClassSVM(cache_size=-1),
+        rk.SVDD(rk.ReferenceKernel(rk.RBF(sigma=1e-3), references=np.full((4, 5), 1e3), center=False)),
+    ],
+    ids=lambda estimator: str(estimator).split("(", 1)[1][:40],
+)
+def test_what_a_fit_refuses_the_search_refuses(estimator, data):
+    """With the same words."""
+    X, y = data
+    X = np.hstack([X, X])[:, :5]
+    with pytest.raises(ValueError) as refused:
+        estimator.fit(X, y)
+    with pytest.raises(ValueError) as refused_too:
+        rk.OneClassGridSearch(estimator, {"nu": [0.1, 0.3]}, cv=3, refit=False).fit(X, y)
+    assert str(refused_too.value) == str(refused.value)
+
+
+@pytest.mark.parametrize("unit", [1e-170, 1e-155, 1e154, 1e170])
+def test_samples_of_any_size_are_searched(unit, data):
+    """Where squares of samples overflow or vanish, as GridSearchCV."""
+    X, y = data
+    assert_same_search(rk.SVDD(rk.RBF()), {"kernel__scale": [1.0, 10.0], "nu": [0.1, 0.3]}, unit * X, y)
+
+
+def test_threads_leave_the_limit_of_blas_threads_as_it_was(data):
+    """Searches whose folds overlap in threads restore what they found, not what another fold set."""
+    X, y = data
+
+    def limits():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    before = limits()
+    with parallel_config("threading"):
+        for _ in range(5):
+            rk.OneClassGridSearch(rk.SVDD(), {"nu": [0.1, 0.3]}, cv=4, refit=False, n_jobs=4).fit(X, y)
+    assert limits() == before
 
 
 def test_indefinite_kernels_factorise_as_eigh_does():

@@ -13,6 +13,7 @@ import scipy.linalg
 from numba import njit
 from scipy.linalg import lapack
 
+from ._validation import is_number
 from .kernels import SYMMETRY_TOLERANCE
 
 FEW_BELOW = 0.25
@@ -28,8 +29,8 @@ LARGE = 256
 """References from which on it pays to look for a low rank first."""
 
 PIVOT_TOLERANCE = 1e-12
-"""A pivoted Cholesky factorisation stops here: what it leaves out of m eigenvalues, at most m times this, is far below
-any sensible floor, and above the rounding of kernel values near 1."""
+"""A pivoted Cholesky factorisation stops at this share of the largest diagonal value, a little above rounding; what it leaves out of
+m eigenvalues is at most m times that."""
 
 LOW_RANK = 0.75
 """Share of m up to which a pivoted factor and a small eigendecomposition are cheaper than a whole one."""
@@ -45,6 +46,7 @@ class Factor:
 
 def factorise(K_RR, center, floor) -> Factor:
     """Centre, decompose and truncate the references' kernel matrix."""
+    K_RR = np.asarray(K_RR, dtype=np.float64)
     m = K_RR.shape[0]
     check_references(K_RR, m, center)
     once = np.ones(m)
@@ -67,10 +69,10 @@ def factorise(K_RR, center, floor) -> Factor:
 class Whitening:
     """The reference kernel's inner products, with no more work than they need.
 
-    If M - floor·I (M = Kc_RR + 11'/m, or K_RR without centring) has a Cholesky factor, all eigenvalues of M exceed the
-    floor: nothing is truncated, and features of Z are Kc_ZR L^-T with M = LL'. Where a few eigenvalues are below the floor, their
-    eigenvectors N are taken out of the rows of Kc_ZR, as centring takes out the constant, and M = Kc_RR + c NN'. Else the
-    eigenvectors above the floor are found, and the features are those of the map.
+    If M - floor·I (M = Kc_RR + c 11'/m, or K_RR without centring; c is the mean eigenvalue) has a Cholesky factor, all eigenvalues
+    of M exceed the floor: nothing is truncated, and features of Z are Kc_ZR L^-T with M = LL'. Where a few eigenvalues are below the
+    floor, their eigenvectors N are taken out of the rows of Kc_ZR, as centring takes out the constant, and M = Kc_RR + c NN'. Else
+    the eigenvectors above the floor are found, and the features are those of the map.
 
     Of references that repeat each other one is enough, if it counts for all: with W the diagonal matrix of the counts,
     W^½ Kc_RR W^½ has the eigenvalues of all references' matrix, but for zeros, and Kc_ZR W^½ takes the place of Kc_ZR.
@@ -89,6 +91,7 @@ class Whitening:
     """
 
     def __init__(self, K_RR, center, floor, counts=None, first=slice(0)):
+        K_RR = np.asarray(K_RR, dtype=np.float64)
         self._roots = None if counts is None else np.sqrt(counts)
         counts = np.ones(len(K_RR)) if counts is None else counts
         m = counts.sum()
@@ -97,9 +100,9 @@ class Whitening:
         self.mu = column_means(K_RR, counts) if center else np.zeros(len(K_RR))
         weights = 1.0 if self._roots is None else np.outer(self._roots, self._roots)
         K = centred(K_RR, self.mu, counts) if center else K_RR * weights
-        self._L = _cholesky_above(K + weights / m if center else K.copy(), floor)
+        self._L = _cholesky_above(K + (K.trace() / m) * weights / m if center else K.copy(), floor)
         self.whole = self._L is not None
-        self.rank = len(K) - int(center)
+        self.rank = len(K) - bool(center)
         if self.whole:
             self._set_first(K)
         else:
@@ -204,8 +207,8 @@ class Tridiagonal:
         failed = True
         if 0 < below <= FEWEST_BELOW * m:
             _, lam, block, split, failed = lapack.dstebz(self._d, e, 2, 0.0, 0.0, 1, below, 0.0, "B")  # 2: by their numbers
-            S, refused = lapack.dstein(self._d, e, lam[:below], block, split)
-            failed = failed or refused
+            if not failed:
+                S, failed = lapack.dstein(self._d, e, lam[:below], block, split)
         if failed:
             lam, S, _ = lapack.dstevd(self._d, e)
         return lam[:below], self._turned(S[:, :below])
@@ -243,7 +246,7 @@ def leading_block(d, e, floor, negligible):
 
 def distinct_rows(R) -> tuple[np.ndarray, np.ndarray] | None:
     """The numbers of the rows that repeat no earlier one, and for every row which of these it is; None where no row repeats."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         _, group, sizes = np.unique(R.sum(axis=1), return_inverse=True, return_counts=True)
     if sizes.size == len(R):
         return None
@@ -275,7 +278,7 @@ def centred(K, mu, counts):
     """
     roots = np.sqrt(counts)
     m = counts.sum()
-    Kc = np.empty_like(K)
+    Kc = np.empty(K.shape)
     for i in range(mu.size):
         mean = 0.0
         for j in range(mu.size):
@@ -285,6 +288,11 @@ def centred(K, mu, counts):
         for j in range(mu.size):
             Kc[i, j] = (Kc[i, j] - mean) * (roots[i] * roots[j])
     return Kc
+
+
+def check_floor(floor) -> None:
+    if not (is_number(floor) and floor >= 0):
+        raise ValueError(f"eigenvalue_floor={floor!r} must be a number >= 0: eigenvalues below it are dropped.")
 
 
 def check_references(K_RR, m, center) -> None:
@@ -320,12 +328,15 @@ def _low_rank_eigenpairs(Kc_RR, floor):
     """The eigenpairs above the floor from a pivoted Cholesky factor; None if its rank is not low, an eigenvalue is too close to the
     floor to tell, or the matrix is indefinite, so that the factor is not of all of it."""
     m = Kc_RR.shape[0]
-    C, pivots, k, _ = lapack.dpstrf(Kc_RR.T, tol=PIVOT_TOLERANCE, lower=1)
+    tolerance = PIVOT_TOLERANCE * max(Kc_RR.diagonal().max(), 0.0)
+    left_out = 2 * m * tolerance
+    if floor <= left_out:
+        return None
+    C, pivots, k, _ = lapack.dpstrf(Kc_RR.T, tol=tolerance, lower=1)
     if not 0 < k <= LOW_RANK * m:
         return None
     L = np.tril(C[:, :k])
-    left_out = 2 * m * PIVOT_TOLERANCE
-    if np.abs(L @ L.T - Kc_RR[np.ix_(pivots - 1, pivots - 1)]).max() > left_out * max(1.0, L[0, 0] ** 2):
+    if np.abs(L @ L.T - Kc_RR[np.ix_(pivots - 1, pivots - 1)]).max() > left_out:
         return None
     lam, V = Tridiagonal(L.T @ L, floor - left_out).eigenpairs_above()
     if lam.size == 0 or lam[0] < floor + left_out:

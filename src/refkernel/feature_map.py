@@ -17,10 +17,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clon
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._factor import factorise
+from ._factor import check_floor, factorise
 from ._params import NestedParams
 from ._threads import share_rows
-from ._validation import OUTLIER, is_number, target_mask
+from ._validation import OUTLIER, target_mask
 from .kernels import RBF, as_kernel, squared_norms
 from .references import GENERATED, TrainingRows, as_strategy
 
@@ -56,8 +56,7 @@ class _ReferenceFit(NestedParams):
         self
         """
         kernel = as_kernel(self.kernel)
-        if not (is_number(self.eigenvalue_floor) and self.eigenvalue_floor >= 0):
-            raise ValueError(f"eigenvalue_floor={self.eigenvalue_floor!r} must be a number >= 0: eigenvalues below it are dropped.")
+        check_floor(self.eigenvalue_floor)
         X = _validated(self, kernel, X, reset=True)
         is_target = target_mask(X, y)
         rows = TrainingRows(X, np.flatnonzero(is_target), np.flatnonzero(~is_target))

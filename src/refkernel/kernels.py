@@ -110,15 +110,15 @@ class RBF(Kernel):
         self.fit_on = fit_on
 
     def fit(self, X, y=None, sample_weight=None):
+        return self.of_width(1.0 if self.sigma is not None else root_mean_squared_distance(X, sample_weight))
+
+    def of_width(self, distance) -> RBF:
+        """This kernel with the width that a root mean squared distance gives, unless it has one."""
         check_choice("fit_on", self.fit_on, ("references", "training"))
         if self.sigma is not None:
             check_positive("sigma", self.sigma)
             return self
         check_positive("scale", self.scale)
-        return self.of_width(root_mean_squared_distance(X, sample_weight))
-
-    def of_width(self, distance) -> RBF:
-        """This kernel with the width that a root mean squared distance gives."""
         return RBF(self.scale, _positive_or_one(np.sqrt(self.scale) * distance), self.fit_on)
 
     def __call__(self, X, Z=None):

@@ -82,7 +82,7 @@ class _OneClass(OutlierMixin, NestedParams):
         self.kernel_ = kernel if kernel == PRECOMPUTED else kernel.fit_copy(training, weight[training.targets], self.random_state)
         used, signed_weight = self._used_rows(training, weight)
         rows = self._rows(X, used)
-        _check_values(rows.diag, X)
+        check_values(rows.diag, X)
         solution = solve(self._problem(rows.diag, signed_weight), rows, tol=self.tol, stopping=self.stopping, max_iter=self.max_iter)
         self._store(X, used, solution)
         self._warn(solution, rows)
@@ -328,7 +328,7 @@ class SVDD(_OneClass):
         return np.concatenate([used, repelled]), np.concatenate([target_weight, -weight[repelled]])
 
     def _problem(self, diag, signed_weight):
-        _check_solver_params(self)
+        check_solver_params(self)
         parameter, value = self.solved_parameter(self.nu, self.C)
         if self.C_negative is not None:
             check_positive("C_negative", self.C_negative)
@@ -419,7 +419,7 @@ class OneClassSVM(_OneClass):
         return "nu", nu
 
     def _problem(self, diag, weight):
-        _check_solver_params(self)
+        check_solver_params(self)
         return one_class_svm(diag, check_nu(self.nu), weight)
 
     def _store(self, X, used, solution):
@@ -460,13 +460,14 @@ def _rows_are_equal(X) -> bool:
     return (X[1:] != X[:-1]).nnz == 0 if sp.issparse(X) else bool((X[0] == X).all())
 
 
-def _check_values(diag, X):
+def check_values(diag, X):
     """Values so small that a kernel cannot see them are no data."""
     if not np.any(diag) and (X.nnz if sp.issparse(X) else np.any(X)):
         raise ValueError("The kernel is 0 on every training sample: it underflows. Scale the data first, for example with TargetScaler.")
 
 
-def _check_solver_params(estimator):
+def check_solver_params(estimator):
+    """Raise for parameters that no data make right."""
     check_choice("stopping", estimator.stopping, STOPPING_RULES)
     check_positive("tol", estimator.tol)
     check_positive("cache_size", estimator.cache_size)

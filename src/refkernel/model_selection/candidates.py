@@ -10,7 +10,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from .._factor import check_floor
 from ..kernels import Kernel, as_kernel
+from ..one_class import check_solver_params
 from .paths import Formulation
 
 KERNEL_AXES = ("scale", "sigma", "gamma", "degree", "coef0")
@@ -110,12 +112,15 @@ def _shared(estimator):
     *prefix, classifier = (step for step in _steps(estimator) if step not in (None, "passthrough"))
     if not hasattr(classifier, "solved_parameter") or _is_precomputed(classifier.kernel) or _trains_on_negatives(classifier):
         return None
+    check_solver_params(classifier)
     kernel = as_kernel(classifier.kernel)
     reference = None
     if hasattr(kernel, "references"):
         reference = kernel
     elif prefix and hasattr(prefix[-1], "kernel_matrix") and _is_linear(classifier.kernel):
         reference = prefix.pop()
+    if reference is not None:
+        check_floor(reference.eigenvalue_floor)
     return Shared(prefix, tuple(map(_key, prefix)), reference, classifier)
 
 

@@ -18,7 +18,9 @@ from sklearn.utils.metaestimators import _safe_split
 from .._factor import Whitening, distinct_rows
 from .._validation import target_mask
 from ..kernels import negative_squared_distances, root_mean_squared_distance
+from ..one_class import check_values
 from ..references import GENERATED, TrainingRows, as_strategy
+from ..references.base import MODERATE
 from .candidates import Shared
 from .paths import decision_paths
 
@@ -84,6 +86,8 @@ def _shared_rows(part, fold, scoring):
     for axes in _together(part.axes, STACK_ENTRIES // max(1, len(samples.Z) * samples.n)):
         start = time.perf_counter()
         grams = samples.grams([axis.kernel for axis in axes])
+        for K in grams.K:
+            check_values(K.diagonal(), samples.X)
         (decisions,) = decision_paths(grams.K, [part.formulation(axes[0])], grams.K_test, grams.diag_test)
         fold.clock.lap("solving")
         candidates = [c for axis in axes for c in axis.candidates]
@@ -270,7 +274,7 @@ class Samples:
 
     def _values(self, kernel, R, begin):
         """k(Z[begin:], R)."""
-        if not hasattr(kernel, "of_squared_distances"):
+        if not hasattr(kernel, "of_squared_distances") or not MODERATE[0] < kernel.sigma < MODERATE[1]:
             return kernel(self.Z[begin:], R)
         if begin not in self._distances:
             self._distances[begin] = self._measured(self.Z[begin:], R)
@@ -282,15 +286,16 @@ class Samples:
         if self.references is None or self.references.distances is not None:
             return negative_squared_distances(Z, R)
         D = negative_squared_distances(np.concatenate([Z, R]), R)
-        self.references.distances = D[len(Z) :]
-        np.fill_diagonal(self.references.distances, 0.0)
+        among = D[len(Z) :].copy()  # which may live on without those of Z
+        np.fill_diagonal(among, 0.0)
+        self.references.distances = among
         return D[: len(Z)]
 
 
 def _reference_set(drawn, reference, targets, known):
     """The set of these references; the same object where generated ones are drawn again."""
     R = drawn.vectors.toarray() if sp.issparse(drawn.vectors) else drawn.vectors
-    key = (reference.center, reference.eigenvalue_floor, R.tobytes()) if (drawn.indices == GENERATED).all() else None
+    key = (reference.center, reference.eigenvalue_floor, R.shape, R.tobytes()) if (drawn.indices == GENERATED).all() else None
     if key is not None and key in known:
         return known[key]
     references = ReferenceSet(R, reference.center, reference.eigenvalue_floor, targets)

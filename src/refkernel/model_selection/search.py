@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import sys
 import time
@@ -130,7 +129,7 @@ class OneClassGridSearch(BaseSearchCV):
             done = Parallel(n_jobs=self.n_jobs, return_as="generator")(itertools.starmap(delayed(_evaluate_quietly), arguments))
         table = np.full((3, count, len(splits)), np.nan)
         self.stage_times_: dict[str, float] = {}
-        with one_blas_thread() if alone else contextlib.nullcontext():
+        with one_blas_thread():  # here too: threads that restore each other's limits end with ours
             for (fold, _), found in zip(tasks, _progress(done, len(tasks), self.verbose), strict=True):
                 table[:, found.candidates, fold] = found.scores, found.fit_time, found.score_time
                 for stage, seconds in found.stages.items():
