@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from joblib import parallel_config
+from joblib import Parallel, parallel_config
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
@@ -19,7 +19,7 @@ from sklearn.metrics import make_scorer, recall_score
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import refkernel as rk
 from refkernel._factor import FEW_BELOW, FEWEST_BELOW, LARGE, Tridiagonal, Whitening, distinct_rows, factorise
@@ -393,18 +393,23 @@ def test_samples_of_any_size_are_searched(unit, data):
     assert_same_search(rk.SVDD(rk.RBF()), {"kernel__scale": [1.0, 10.0], "nu": [0.1, 0.3]}, unit * X, y)
 
 
-def test_threads_leave_the_limit_of_blas_threads_as_it_was(data):
-    """Searches whose folds overlap in threads restore what they found, not what another fold set."""
+def test_blas_is_limited_before_any_thread_begins_and_freed_after_all(data, monkeypatch):
+    """Threads that limit it on their own restore each other's limits in any order; what they find and leave is the search's."""
     X, y = data
+    met = []
 
     def limits():
-        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
-    before = limits()
-    with parallel_config("threading"):
-        for _ in range(5):
-            rk.OneClassGridSearch(rk.SVDD(), {"nu": [0.1, 0.3]}, cv=4, refit=False, n_jobs=4).fit(X, y)
-    assert limits() == before
+    def watched(**options):
+        met.append(limits())
+        return Parallel(**options)
+
+    monkeypatch.setattr("refkernel.model_selection.search.Parallel", watched)
+    with threadpool_limits(2, user_api="blas"), parallel_config("threading"):
+        rk.OneClassGridSearch(rk.SVDD(), {"nu": [0.1]}, cv=3, refit=False, n_jobs=3).fit(X, y)
+        met.append(limits())
+    assert met == [{1}, {2}]
 
 
 def test_indefinite_kernels_factorise_as_eigh_does():

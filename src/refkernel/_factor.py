@@ -94,7 +94,7 @@ class Whitening:
         K_RR = np.asarray(K_RR, dtype=np.float64)
         self._roots = None if counts is None else np.sqrt(counts)
         counts = np.ones(len(K_RR)) if counts is None else counts
-        m = counts.sum()
+        m = int(counts.sum())
         check_references(K_RR, m, center)
         self.center, self._first, self._dropped, self._shares = center, first, None, counts / m
         self.mu = column_means(K_RR, counts) if center else np.zeros(len(K_RR))
@@ -186,7 +186,7 @@ class Tridiagonal:
         self._reflectors, self._d, e, self._tau, _ = lapack.dsytrd(K.T, lower=1, lwork=32 * len(K))
         self._e = np.zeros(len(K))  # as long as d, as some routines want it
         self._e[:-1] = e
-        self.above, self._block = leading_block(self._d, self._e, floor, NEGLIGIBLE)
+        self.above, self._block = leading_block(self._d, self._e, floor)
 
     def eigenpairs_above(self):
         """Eigenvalues that reach the floor, rising, and their eigenvectors."""
@@ -224,7 +224,7 @@ class Tridiagonal:
 
 
 @njit(cache=True, nogil=True)
-def leading_block(d, e, floor, negligible):
+def leading_block(d, e, floor):
     """How many eigenvalues of a tridiagonal matrix reach the floor, and the size of the leading block that has their eigenvectors."""
     above, end = 0, 0
     pivots = np.empty(d.size)  # of floor·I - T, eliminated from its end: as many are negative as eigenvalues exceed the floor
@@ -238,7 +238,7 @@ def leading_block(d, e, floor, negligible):
             above += 1
             end = max(end, i + 1)
     component = 1.0  # bounds that of an eigenvector above the floor
-    while 0 < end < d.size and component > negligible:
+    while 0 < end < d.size and component > NEGLIGIBLE:
         component *= abs(e[end - 1]) / pivots[end]
         end += 1
     return above, end
@@ -301,7 +301,7 @@ def check_references(K_RR, m, center) -> None:
         raise ValueError("The base kernel overflows or is NaN on the references. Scale the data first, for example with TargetScaler.")
     if center and m < 2:
         raise ValueError(
-            f"Centring needs at least 2 references, and there is {m:g} (references='training' gives one for each of n_samples = {m:g}). "
+            f"Centring needs at least 2 references, and there is {m} (references='training' gives one for each of n_samples = {m}). "
             "Add references, or pass center=False."
         )
 
@@ -309,7 +309,7 @@ def check_references(K_RR, m, center) -> None:
 def check_rank(rank, m, floor, largest) -> None:
     if rank == 0:
         raise ValueError(
-            f"No eigenvalue of the {m:g} references' kernel matrix reaches eigenvalue_floor={floor:g} (the largest is {largest:.3g}): "
+            f"No eigenvalue of the {m} references' kernel matrix reaches eigenvalue_floor={floor:g} (the largest is {largest:.3g}): "
             "for this kernel the references are all alike. Use other references, a narrower kernel, a lower floor or center=False."
         )
 

@@ -304,17 +304,18 @@ def _reference_set(drawn, reference, targets, known):
     return references
 
 
-def _random_state(seed):
-    """A RandomState of this seed, the next draw's too where that is an int; a copy of a RandomState, so that all folds draw alike."""
-    if not isinstance(seed, numbers.Integral):
-        return check_random_state(copy.deepcopy(seed))
-    if not hasattr(_LOCAL, "random_state"):
-        _LOCAL.random_state = np.random.RandomState(0)
-    _LOCAL.random_state.seed(seed)  # making a new one costs ten times as much
-    return _LOCAL.random_state
+_THREAD = threading.local()
+"""One RandomState in each thread, seeded anew for every draw: making a new one costs ten times as much."""
 
 
-_LOCAL = threading.local()
+def _random_state(given):
+    """What to draw references with, the same in every fold: for a seed that of the thread, else a copy of what is given."""
+    if not isinstance(given, numbers.Integral):
+        return check_random_state(copy.deepcopy(given))
+    if not hasattr(_THREAD, "random_state"):
+        _THREAD.random_state = np.random.RandomState(0)
+    _THREAD.random_state.seed(given)
+    return _THREAD.random_state
 
 
 def _rows(X, indices):

@@ -123,13 +123,13 @@ class OneClassGridSearch(BaseSearchCV):
         tasks = [(fold, group) for fold in range(len(splits)) for group in ([parts] if alone else [[part] for part in parts])]
         remembered: dict = {}
         arguments = ((group, X, y, *splits[fold], scoring, remembered) for fold, group in tasks)
-        if alone:
-            done = itertools.starmap(evaluate, arguments)
-        else:
-            done = Parallel(n_jobs=self.n_jobs, return_as="generator")(itertools.starmap(delayed(_evaluate_quietly), arguments))
         table = np.full((3, count, len(splits)), np.nan)
         self.stage_times_: dict[str, float] = {}
-        with one_blas_thread():  # here too: threads that restore each other's limits end with ours
+        with one_blas_thread():  # before any task begins: threads restore each other's limits in any order, and so end with ours
+            if alone:
+                done = itertools.starmap(evaluate, arguments)
+            else:
+                done = Parallel(n_jobs=self.n_jobs, return_as="generator")(itertools.starmap(delayed(_evaluate_quietly), arguments))
             for (fold, _), found in zip(tasks, _progress(done, len(tasks), self.verbose), strict=True):
                 table[:, found.candidates, fold] = found.scores, found.fit_time, found.score_time
                 for stage, seconds in found.stages.items():
