@@ -1,4 +1,4 @@
-"""The article's one-class SVM experiments: `refkernel.paper` against a straightforward scikit-learn implementation, in one run.
+"""The article's one-class SVM experiments against a straightforward scikit-learn implementation, in one run.
 
 Subset: tasks Iris1, Seed2 and Son1, one split, one repetition, all eight variants, both routes (16 cells and 2,416 fits a task);
 scikit-learn has no SVDD. Both use one process and one BLAS thread, and the same folds. Run with `python benchmarks/bench_paper.py`.
@@ -19,9 +19,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import OneClassSVM
 
 from refkernel.datasets import load_task
+from refkernel.experiments.article.protocol import ROUTES, SCALES, VALUES, VARIANTS, Settings, Unit
+from refkernel.experiments.article.runner import run_unit
 from refkernel.metrics import gmean_scorer
-from refkernel.paper.protocol import ROUTES, SCALES, VALUES, VARIANTS, Settings, Unit
-from refkernel.paper.runner import run_unit
 
 TASKS = ("Iris1", "Seed2", "Son1")
 

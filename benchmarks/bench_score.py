@@ -23,9 +23,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
 import refkernel as rk
-from refkernel.own_data import load_table_model, score_file
 from refkernel.persistence import save
 from refkernel.references import Subset
+from refkernel.tables import load_table_model, score_file
 
 FEATURES, REFERENCES, TRAINING_ROWS = 20, 100, 2_000
 NAMES = [f"x{number}" for number in range(FEATURES)]

@@ -18,10 +18,10 @@ from scipy.stats import wilcoxon
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
-from refkernel.paper.tables import CLASSIFIERS, ROUTES, VARIANTS, printed
-from refkernel.report import build_report
-from refkernel.report.plot_data import critical_difference, groups_within, rank_comparisons
-from refkernel.report.statements import FAILS, HOLDS, OPEN, findings, paired_p
+from refkernel.experiments.article.tables import CLASSIFIERS, ROUTES, VARIANTS, printed
+from refkernel.experiments.report import build_report
+from refkernel.experiments.report.plot_data import critical_difference, groups_within, rank_comparisons
+from refkernel.experiments.report.statements import FAILS, HOLDS, OPEN, findings, paired_p
 
 LIMIT = 3_000_000
 RUN = {

@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 import refkernel as rk
 from refkernel.cli import app
 from refkernel.datasets import load_task
+from refkernel.exceptions import ResultsError
+from refkernel.experiments.article.protocol import SCALES, VALUES, Settings, Unit
+from refkernel.experiments.article.runner import run, run_unit
 from refkernel.metrics import gmean_score
-from refkernel.paper.protocol import SCALES, VALUES, Settings, Unit
-from refkernel.paper.rows import ResultsError
-from refkernel.paper.runner import run, run_unit
 
 SMALL = Settings(tasks=("Iris1", "Seed2"), splits_count=1, repeats=2)
 CLI = [sys.executable, "-c", "from refkernel.cli import main; main()", "reproduce"]
@@ -203,7 +203,7 @@ def test_the_authors_splits_land_on_the_printed_values(tmp_path):
     """On the authors' data, two tasks' cells lie within the printed ± as in the whole article (433 of 448 there)."""
     if "REFKERNEL_DATA" not in os.environ:
         pytest.skip("the authors' splits are read from REFKERNEL_DATA, which is not set")
-    from refkernel.paper.tables import compare, counts, read_rows, summarise
+    from refkernel.experiments.article.tables import compare, counts, read_rows, summarise
 
     run(Settings(splits="authors", tasks=("Iris2", "Happ2"), splits_count=5, repeats=1), tmp_path, jobs=1)
     found = counts(compare(summarise(read_rows(tmp_path))))

@@ -13,12 +13,12 @@ from sklearn.svm import SVC
 import refkernel as rk
 from refkernel.datasets import load_task
 from refkernel.ellipsoid import ESVDD
+from refkernel.exceptions import ResultsError
+from refkernel.experiments.study import Settings, run
+from refkernel.experiments.study.findings import CHOSEN, against, averages, curves, holm, ranks, read_rows, task_means
+from refkernel.experiments.study.methods import GRIDS, SCALES, STRATEGIES, VALUES, WITH_OUTLIERS, kernel_methods
+from refkernel.experiments.study.page import build_page
 from refkernel.metrics import gmean_score
-from refkernel.paper.rows import ResultsError
-from refkernel.study import Settings, run
-from refkernel.study.findings import CHOSEN, against, averages, curves, holm, ranks, read_rows, task_means
-from refkernel.study.methods import GRIDS, SCALES, STRATEGIES, VALUES, WITH_OUTLIERS, kernel_methods
-from refkernel.study.page import build_page
 
 SETTINGS = Settings(tasks=("Iris3",), splits_count=1)
 

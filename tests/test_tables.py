@@ -1,212 +1,588 @@
-"""The article's tables: means, deviations and bold as counted by hand; what is written can be read back."""
+"""The commands fit, score, inspect and plot on a user's own tables: what they write is right, and bad input gets a message that helps."""
 
+import csv
+import gzip
+import importlib.util
+import json
+import os
 import re
-import statistics
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from refkernel.paper.tables import (
-    AVERAGE,
-    BLOCKS,
-    CLASSIFIERS,
-    ROUTES,
-    TASKS,
-    VARIANTS,
-    article_tables,
-    averages,
-    best_of_blocks,
-    compare,
-    counts,
-    printed,
-    read_rows,
-    summarise,
-    to_latex,
-    to_markdown,
-    write_tables,
-)
+pytest.importorskip("typer")
+pytest.importorskip("skops")
 
-NUMBER = r"(-?\d+\.\d)"
+from typer.testing import CliRunner
+
+import refkernel as rk
+from refkernel.cli import app
+from refkernel.datasets.embedded import raw
+from refkernel.persistence import load, read_about, save
+from refkernel.tables import CsvFormat, columns, reading, writing
+from refkernel.tables.fitting import (
+    AUTO_REFERENCES,
+    MOST_AUTO_ENTRIES,
+    MOST_AUTO_REFERENCES,
+    SEARCHED_NUS,
+    SEARCHED_SCALES,
+    Recipe,
+    pipeline,
+)
+from refkernel.tables.reading import find_delimiter, open_table, read_whole
+from refkernel.tables.scoring import normality
+
+needs_pyarrow = pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="Parquet files need pyarrow")
+SEEDS = ["area", "perimeter", "compactness", "kernel_length", "kernel_width", "asymmetry", "groove_length"]
+
+
+def run(*arguments):
+    """Run a command that must succeed; its output, notes included."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def refused(*arguments, nothing_at=()):
+    """Run a command that must refuse without a traceback; its message. No output file, whole or half, may be left."""
+    before = {path.name for out in nothing_at for path in out.parent.iterdir()}
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 1, result.output
+    assert result.output.startswith("Error: "), result.output
+    assert {path.name for out in nothing_at for path in out.parent.iterdir()} == before
+    return result.output
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def normal_rows(n=40, seed=0, names="abc"):
+    return pd.DataFrame(np.random.default_rng(seed).normal(size=(n, len(names))).round(4), columns=list(names))
 
 
 @pytest.fixture
-def rows():
-    """rows(seed, tasks, variants, runs): runs that scatter about the printed values."""
-
-    def draw(seed=0, tasks=TASKS, variants=tuple(VARIANTS), runs=3):
-        rng = np.random.default_rng(seed)
-        cells = printed()
-        cells = cells[cells["task"].isin(tasks) & cells["variant"].isin(variants)]
-        table = cells.loc[cells.index.repeat(runs)].reset_index(drop=True)
-        gmean = np.clip(table["gmean"] + table["std"] * rng.normal(size=len(table)), 0, 100) / 100
-        return table.assign(gmean=gmean, rank=rng.integers(5, 40, size=len(table)), split=0, repeat=0).sample(frac=1, random_state=seed)
-
-    return draw
+def table(tmp_path):
+    """A CSV file of 40 rows and three columns of numbers, and where its model goes."""
+    path = tmp_path / "data.csv"
+    normal_rows().to_csv(path, index=False)
+    return path
 
 
-def by_hand(rows, *cell):
-    """The Gmeans (percent) and ranks of a cell, found by a plain loop."""
-    found = [r for r in rows.itertuples() if (r.classifier, r.route, r.variant, r.task) == cell]
-    return [100 * r.gmean for r in found], [r.rank for r in found]
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """The model of the table of ``normal_rows``, fitted once."""
+    folder = tmp_path_factory.mktemp("fitted")
+    normal_rows().to_csv(folder / "data.csv", index=False)
+    run("fit", folder / "data.csv", "--out", folder / "model.rk")
+    return folder / "model.rk"
 
 
-def test_the_printed_figures_are_complete_and_in_our_names():
-    table = printed()
-    assert len(table) == 448
-    assert set(table["classifier"]) == set(CLASSIFIERS)
-    assert set(table["route"]) == set(ROUTES)
-    assert set(table["variant"]) == set(VARIANTS)
-    assert set(table["task"]) == set(TASKS)
-    assert not table.isna().any(axis=None)
-    assert table.set_index(["classifier", "route", "variant", "task"]).loc[("ocsvm", "mapping", "case5", "Bank2"), "gmean"] == 78.5
+@pytest.fixture
+def model(fitted, tmp_path):
+    """A copy of the fitted model beside the files of the test."""
+    return Path(shutil.copy(fitted, tmp_path))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_cells_hold_the_mean_the_deviation_and_the_mean_rank_of_their_runs(rows, seed):
-    table = rows(seed, tasks=("Iris1", "Son2"))
-    for cell in summarise(table).itertuples():
-        gmeans, ranks = by_hand(table, cell.classifier, cell.route, cell.variant, cell.task)
-        assert cell.runs == len(gmeans) == 3
-        assert cell.gmean == pytest.approx(statistics.mean(gmeans))
-        assert cell.std == pytest.approx(statistics.stdev(gmeans))
-        assert cell.rank == pytest.approx(statistics.mean(ranks))
+@pytest.fixture
+def seeds(tmp_path):
+    X, classes = raw("Seeds")
+    pd.DataFrame(X, columns=SEEDS).assign(variety=classes).to_csv(tmp_path / "seeds.csv", index=False)
+    return tmp_path / "seeds.csv"
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_within_counts_the_cells_no_further_from_the_printed_mean_than_its_deviation(rows, seed):
-    comparison = compare(summarise(rows(seed, runs=1)))
-    article = {(r.classifier, r.route, r.variant, r.task): r for r in printed().itertuples()}
-    within = 0
-    for cell in comparison.itertuples():
-        expected = article[cell.classifier, cell.route, cell.variant, cell.task]
-        within += abs(cell.gmean - expected.gmean) <= expected.std
-        assert cell.difference == pytest.approx(cell.gmean - expected.gmean)
-    total = counts(comparison)
-    assert (total.within, total.cells, total.columns) == (within, 448, 32)
-    assert 200 < within < 400  # one run of a normal law lies within ± one deviation in two cases of three
+@pytest.fixture
+def mixed(tmp_path):
+    """Numbers, categories, missing values of both, and a column that names the rows."""
+    rng = np.random.default_rng(0)
+    frame = normal_rows(60, names="ab").assign(colour=rng.choice(["red", "green"], 60), id=[f"row {i}" for i in range(60)])
+    frame.loc[[3, 4], "a"], frame.loc[5, "colour"] = np.nan, np.nan
+    frame.to_csv(tmp_path / "mixed.csv", index=False)
+    return tmp_path / "mixed.csv"
 
 
-def test_a_difference_of_exactly_the_printed_deviation_is_within():
-    cells = printed()
-    for sign in (-1, 1):
-        assert counts(compare(cells.assign(gmean=cells["gmean"] + sign * cells["std"], runs=1).drop(columns="bold"))).within == 448
+# What is written is right
 
 
-@pytest.mark.parametrize("tasks", [TASKS, ("Seed2", "Ion1"), ("Happ2",)])
-def test_averages_are_over_the_tasks_that_were_run_on_both_sides(rows, tasks):
-    comparison = compare(summarise(rows(tasks=tasks)))
-    article = printed()
-    for column in averages(comparison).itertuples():
-        key = (column.classifier, column.route, column.variant)
-        ours = [c.gmean for c in comparison.itertuples() if (c.classifier, c.route, c.variant) == key]
-        theirs = [c.gmean for c in article.itertuples() if (c.classifier, c.route, c.variant) == key and c.task in tasks]
-        assert column.tasks == len(ours) == len(tasks)
-        assert column.gmean == pytest.approx(statistics.mean(ours))
-        assert column.printed_gmean == pytest.approx(statistics.mean(theirs))
-    mean = averages(comparison)["difference"].abs().mean()
-    assert counts(comparison).mean_difference == pytest.approx(mean)
+def test_scores_of_the_file_are_those_of_the_model_in_memory(seeds, tmp_path):
+    """Oracle: the loaded pipeline on the data frame that pandas reads."""
+    out = tmp_path / "scores.csv"
+    run("fit", seeds, "--out", tmp_path / "m.rk", "--target-column", "variety", "--target", "kama", "--outlier", "other")
+    run("score", tmp_path / "m.rk", seeds, "--out", out)
+    scored, model, X = pd.read_csv(out), load(tmp_path / "m.rk"), pd.read_csv(seeds)[SEEDS]
+    np.testing.assert_array_equal(scored["score"], model.score_samples(X))
+    np.testing.assert_allclose(scored["decision"], model.decision_function(X), rtol=0, atol=1e-15)  # one subtraction of numbers below 1
+    np.testing.assert_array_equal(scored["label"], model.predict(X))
+    assert 0.8 < (scored["label"][pd.read_csv(seeds)["variety"] == "kama"] == 1).mean() <= 1.0
 
 
-def test_the_printed_values_against_themselves_differ_nowhere():
-    total = counts(compare(printed().drop(columns="bold").assign(runs=25)))
-    assert total.within == total.cells == 448
-    assert total.mean_difference == 0
+def test_all_input_cells_are_kept_as_they_are_written(model, tmp_path):
+    """Digits, quotes, order of rows and columns, and columns that the model does not use."""
+    text = 'note,c,a,b\n"x, ""y""",1.500,2e0,-0.0\nplain,+1, 2.25 ,3\n"two\nlines",1,2,3\n'
+    run("score", model, write(tmp_path / "new.csv", text), "--out", tmp_path / "out.csv")
+    with (tmp_path / "out.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == ["note", "c", "a", "b", "score", "decision", "label"]
+    assert [row[:4] for row in rows[1:]] == [
+        ['x, "y"', "1.500", "2e0", "-0.0"],
+        ["plain", "+1", " 2.25 ", "3"],
+        ["two\nlines", "1", "2", "3"],
+    ]
 
 
-def test_cells_that_the_article_lacks_are_not_counted(rows):
-    known = rows(tasks=("Iris1",))
-    comparison = compare(summarise(pd.concat([known, known.assign(task="Wine1")])))
-    assert counts(comparison).cells == 32
-    assert comparison.loc[comparison["task"] == "Wine1", "within"].isna().all()
-    alone = compare(summarise(known.assign(task="Wine1")))
-    assert counts(alone).cells == counts(alone).columns == 0
-    assert np.isnan(counts(alone).mean_difference)
+def test_the_order_of_columns_does_not_matter_and_extra_ones_are_said(table, model, tmp_path):
+    frame = pd.read_csv(table)
+    frame[["c", "a", "b"]].assign(extra="x").to_csv(tmp_path / "other.csv", index=False)
+    run("score", model, table, "--out", tmp_path / "one.csv")
+    output = run("score", model, tmp_path / "other.csv", "--out", tmp_path / "two.csv")
+    assert output.count("kept: extra") == 1
+    assert output.count("another order than in training: they are matched by name") == 1
+    np.testing.assert_array_equal(pd.read_csv(tmp_path / "one.csv")["score"], pd.read_csv(tmp_path / "two.csv")["score"])
 
 
-def test_bold_is_the_articles_rule():
-    """Applied to the printed means the rule gives the printed bold, but for one row: its bold slipped from case 4 to case 2."""
-    wrong = []
-    for (classifier, route), part in printed().groupby(["classifier", "route"]):
-        ours = best_of_blocks(part.pivot(index="task", columns="variant", values="gmean"))
-        theirs = part.pivot(index="task", columns="variant", values="bold")
-        wrong += [(classifier, route, *cell) for cell, equal in (ours == theirs).stack().items() if not equal]
-    assert wrong == [("ocsvm", "mapping", "Happ2", "case2"), ("ocsvm", "mapping", "Happ2", "case4")]
+@needs_pyarrow
+def test_parquet_and_csv_give_the_same_scores(table, model, tmp_path):
+    frame = pd.read_csv(table).assign(kind=pd.Categorical(["x", "y"] * 20), when=pd.Timestamp("2024-01-01"))
+    frame.to_parquet(tmp_path / "data.parquet")
+    run("score", model, tmp_path / "data.parquet", "--out", tmp_path / "out.parquet")
+    run("score", model, tmp_path / "data.parquet", "--out", tmp_path / "from_parquet.csv")
+    run("score", model, table, "--out", tmp_path / "to.parquet")
+    run("score", model, table, "--out", tmp_path / "out.csv")
+    expected = pd.read_csv(tmp_path / "out.csv")
+    for name in ("out.parquet", "to.parquet"):
+        found = pd.read_parquet(tmp_path / name)
+        np.testing.assert_array_equal(found["score"], expected["score"])
+        assert found["a"].dtype == np.float64
+    assert (pd.read_parquet(tmp_path / "out.parquet")["when"] == pd.Timestamp("2024-01-01")).all()
+    np.testing.assert_array_equal(pd.read_csv(tmp_path / "from_parquet.csv")["score"], expected["score"])
+    run("fit", tmp_path / "data.parquet", "--out", tmp_path / "p.rk", "--drop", "when,kind")
+    np.testing.assert_array_equal(load(tmp_path / "p.rk").decision_function(frame[list("abc")]), expected["decision"])
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_every_row_has_a_bold_best_in_every_block_and_ties_at_one_decimal_share_it(rows, seed):
-    for table in article_tables(summarise(rows(seed))):
-        for block in BLOCKS.values():
-            for task in table.gmean.index:
-                shown = {variant: f"{table.gmean.loc[task, variant]:.1f}" for variant in block}
-                best = max(shown.values(), key=float)
-                assert {v for v in block if table.bold.loc[task, v]} == {v for v, text in shown.items() if text == best}
+def test_blocks_do_not_change_the_result(table, model, tmp_path, monkeypatch):
+    """A file that is read in many blocks gives the bytes of one that is read at once."""
+    frame = normal_rows(3_000, seed=1)
+    frame.to_csv(tmp_path / "many.csv", index=False)
+    run("score", model, tmp_path / "many.csv", "--out", tmp_path / "once.csv")
+    monkeypatch.setattr(reading, "BLOCK_BYTES", 2_000)
+    monkeypatch.setattr(reading, "BLOCK_ROWS", 70)
+    assert len(list(open_table(tmp_path / "many.csv", CsvFormat()).blocks())) > 10
+    run("score", model, tmp_path / "many.csv", "--out", tmp_path / "blocks.csv")
+    once, blocks = pd.read_csv(tmp_path / "once.csv"), pd.read_csv(tmp_path / "blocks.csv")
+    pd.testing.assert_frame_equal(once, blocks, rtol=0, atol=1e-12)  # BLAS rounds products of other shapes in another order
 
 
-def markdown_cells(text):
-    lines = [line.strip("| \n").split(" | ") for line in text.splitlines() if line.startswith("|")]
-    return lines[0][1:], {line[0]: line[1:] for line in lines[2:]}, "**"
+def test_without_pyarrow_the_result_is_the_same(mixed, tmp_path, monkeypatch):
+    """The readers and writers of Python and pandas are the oracle of Arrow's."""
+    arguments = ("--impute", "median", "--drop", "id")
+    run("fit", mixed, "--out", tmp_path / "m.rk", *arguments)
+    run("score", tmp_path / "m.rk", mixed, "--out", tmp_path / "arrow.csv", "--proba-like")
+    for module in (reading, columns, writing):
+        monkeypatch.setattr(module, "pa", None)
+    run("fit", mixed, "--out", tmp_path / "n.rk", *arguments)
+    run("score", tmp_path / "n.rk", mixed, "--out", tmp_path / "python.csv", "--proba-like")
+    arrow, python = (pd.read_csv(tmp_path / name, keep_default_na=False) for name in ("arrow.csv", "python.csv"))
+    pd.testing.assert_frame_equal(arrow, python, check_exact=True)
 
 
-def latex_cells(text):
-    lines = [line.removesuffix(r" \\").split(" & ") for line in text.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
-    return [re.sub(r"\\textbf{(.*)}", r"\1", name) for name in lines[0][1:]], {line[0]: line[1:] for line in lines[1:]}, r"\textbf"
+def test_normality_is_the_share_of_training_targets_with_a_lower_decision(table, model, tmp_path):
+    """Monotone, in [0, 1], 0 and 1 beyond the training targets, and within 1/n + 1 % of the counted share on them."""
+    run("score", model, table, "--out", tmp_path / "out.csv", "--proba-like")
+    out = pd.read_csv(tmp_path / "out.csv").sort_values("decision")
+    assert (np.diff(out["normality"]) >= 0).all()
+    decision = out["decision"].to_numpy()
+    below, up_to = (np.searchsorted(decision, decision + tie) / len(out) for tie in (-1e-9, 1e-9))  # those on the boundary are ties
+    slack = 1 / len(out) + 0.01  # percentiles are 1 % apart
+    assert (out["normality"] >= below - slack).all()
+    assert (out["normality"] <= up_to + slack).all()
+    percentiles = read_about(model)["about"]["training"]["decision_percentiles"]
+    np.testing.assert_array_equal(normality(np.array([-1e9, 1e9]), percentiles), [0.0, 1.0])
 
 
-@pytest.mark.parametrize(("write", "read"), [(to_markdown, markdown_cells), (to_latex, latex_cells)])
-@pytest.mark.parametrize(("tasks", "variants"), [(TASKS, tuple(VARIANTS)), (("Ion2", "Iris3"), ("case4", "base", "case7"))])
-def test_the_numbers_written_are_the_numbers_read(rows, write, read, tasks, variants):
-    summary = summarise(rows(tasks=tasks, variants=variants))
-    for table in article_tables(summary):
-        names, cells, strong = read(write(table))
-        assert names == [VARIANTS[v] for v in VARIANTS if v in variants]
-        assert list(cells) == [*(task for task in TASKS if task in tasks), AVERAGE]
-        for task, line in cells.items():
-            for variant, text in zip(table.gmean.columns, line, strict=True):
-                numbers = [float(n) for n in re.findall(NUMBER, text)]
-                expected = [frame.loc[task, variant] for frame in (table.gmean, table.std, table.rank)]
-                np.testing.assert_allclose(numbers, expected, atol=0.0501)
-                assert (strong in text) == table.bold.loc[task, variant]
+def test_missing_values_are_filled_at_scoring_as_at_fit(mixed, tmp_path):
+    """A missing number scores as the training median, a missing category as the most frequent one."""
+    run("fit", mixed, "--out", tmp_path / "m.rk", "--impute", "median", "--drop", "id")
+    frame = pd.read_csv(mixed)
+    filled = {"a": frame["a"].median(), "b": 0.5, "colour": frame["colour"].mode()[0]}
+    pd.DataFrame([{"b": 0.5}, filled], columns=["a", "b", "colour"]).to_csv(tmp_path / "new.csv", index=False)
+    output = run("score", tmp_path / "m.rk", tmp_path / "new.csv", "--out", tmp_path / "out.csv")
+    scores = pd.read_csv(tmp_path / "out.csv")["score"]
+    assert scores[0] == pytest.approx(scores[1], rel=1e-12)
+    assert "a (1), colour (1)" in output
 
 
-def test_latex_columns_add_up(rows):
-    for table in article_tables(summarise(rows(tasks=("Iris1",), variants=("base", "case2", "case4")))):
-        text = to_latex(table)
-        assert r"\begin{tabular}{|c||c|c||c|}" in text
-        assert sum(int(n) for n in re.findall(r"multicolumn{(\d)}", text)) == 3
+def test_known_outliers_fill_no_missing_value(tmp_path):
+    """What targets and outliers lack is filled by the targets' median, whatever the outliers are."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(np.vstack([rng.normal(size=(60, 2)), rng.normal(8.0, size=(200, 2))]), columns=["a", "b"])
+    frame = frame.assign(colour="red", kind=["t"] * 60 + ["o"] * 200)
+    frame.loc[60:, "colour"] = "green"
+    frame.loc[:20, "a"], frame.loc[5, "colour"] = np.nan, np.nan
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    options = ["--target-column", "kind", "--target", "t", "--impute", "median"]
+    run("fit", tmp_path / "data.csv", "--out", tmp_path / "with.rk", *options, "--outlier", "other")
+    columns = load(tmp_path / "with.rk")["columns"]
+    np.testing.assert_allclose(columns.named_transformers_["numbers"].statistics_, frame[:60][["a", "b"]].median(), rtol=1e-12)
+    assert columns.named_transformers_["categories"][0].statistics_ == ["red"]
 
 
-def test_the_folder_tables_holds_every_table_in_three_forms_and_the_plain_numbers(rows, tmp_path):
-    rows().to_csv(tmp_path / "rows.csv", index=False)
-    written = write_tables(tmp_path)
-    expected = {f"{c}_{r}.{kind}" for c in CLASSIFIERS for r in ROUTES for kind in ("csv", "md", "tex")} | {
-        "comparison.csv",
-        "averages.csv",
-    }
-    assert {path.name for path in written} == {path.name for path in (tmp_path / "tables").iterdir()} == expected
-    cells = pd.read_csv(tmp_path / "tables" / "comparison.csv")
-    np.testing.assert_allclose(cells["gmean"], summarise(read_rows(tmp_path))["gmean"], atol=1e-4)
-    table = pd.read_csv(tmp_path / "tables" / "svdd_kernel.csv", index_col=0)
-    assert list(table.columns) == list(VARIANTS.values())
-    assert list(table.index) == [*TASKS, AVERAGE]
-    assert write_tables(tmp_path) == written
+def test_unseen_categories_are_said_with_counts_and_encoded_as_none(mixed, tmp_path):
+    run("fit", mixed, "--out", tmp_path / "m.rk", "--impute", "median", "--drop", "id")
+    write(tmp_path / "new.csv", "colour,a,b\nblue,0,0\nblue,0,0\npink,0,0\nred,0,0\n")
+    output = run("score", tmp_path / "m.rk", tmp_path / "new.csv", "--out", tmp_path / "out.csv")
+    assert "blue (2), pink (1)" in output
+    encoded = load(tmp_path / "m.rk")[0].transform(pd.DataFrame({"a": [0.0], "b": [0.0], "colour": ["blue"]}))
+    np.testing.assert_array_equal(encoded, [[0.0, 0.0, 0.0, 0.0]])
+    scores = pd.read_csv(tmp_path / "out.csv")["score"]
+    assert scores[0] == scores[2] != scores[3]
 
 
-def test_a_single_run_has_no_deviation_and_a_missing_cell_a_dash(rows):
-    table = rows(tasks=("Iris1", "Iris2"), variants=("base", "case1"), runs=1)
-    table = table[~((table["task"] == "Iris2") & (table["variant"] == "case1"))]
-    texts = article_tables(summarise(table))[0].texts()
-    assert re.fullmatch(r"\d+\.\d \(\d+\.\d\)", texts.loc["Iris1", "Base"])
-    assert texts.loc["Iris2", "Case 1"] == "–"
+# Which rows train
 
 
-def test_a_folder_without_rows_is_refused_with_the_way_out(tmp_path):
-    with pytest.raises(FileNotFoundError, match="refkernel reproduce"):
-        read_rows(tmp_path)
-    (tmp_path / "rows.csv").write_text("classifier,route\n")
-    with pytest.raises(ValueError, match="variant, task, gmean, rank"):
-        read_rows(tmp_path)
-    (tmp_path / "rows.csv").write_text("classifier,route,variant,task,gmean,rank\n")
-    with pytest.raises(ValueError, match="no run yet"):
-        read_rows(tmp_path)
+def test_targets_known_outliers_and_rows_left_out_are_counted(seeds, tmp_path):
+    out = tmp_path / "m.rk"
+    by = ("--target-column", "variety", "--target", "kama")
+    assert "140 rows with another variety are left out" in run("fit", seeds, "--out", out, *by)
+    assert "70 targets, 140 known outliers" in run("fit", seeds, "--out", out, *by, "--outlier", "other")
+    assert "70 targets, 70 known outliers, 70 left out" in run("fit", seeds, "--out", out, *by, "--outlier", "rosa")
+
+
+def test_outliers_do_not_move_the_description_of_the_targets(seeds, tmp_path):
+    """With references that are drawn, a model with known outliers equals the one without them."""
+    by = ("--target-column", "variety", "--target", "kama")
+    run("fit", seeds, "--out", tmp_path / "a.rk", *by)
+    run("fit", seeds, "--out", tmp_path / "b.rk", *by, "--outlier", "other")
+    X = pd.read_csv(seeds)[SEEDS]
+    np.testing.assert_array_equal(load(tmp_path / "a.rk").decision_function(X), load(tmp_path / "b.rk").decision_function(X))
+
+
+def test_the_search_tunes_scale_and_nu_and_needs_outliers(seeds, tmp_path):
+    out = tmp_path / "m.rk"
+    by = ("--target-column", "variety", "--target", "kama")
+    assert "--outlier other" in refused("fit", seeds, "--out", out, *by, "--search", nothing_at=[out])
+    for options in ([], ["--references", "none", "--model", "ocsvm"]):
+        output = run("fit", seeds, "--out", out, *by, "--outlier", "other", "--search", *options)
+        assert f"best of {len(SEARCHED_NUS) * len(SEARCHED_SCALES)}" in output
+        training = read_about(out)["about"]["training"]
+        assert training["nu"] in SEARCHED_NUS
+        assert training["scale"] in SEARCHED_SCALES
+        assert training["accepted_targets"] > 0.7 < training["rejected_outliers"]
+
+
+def test_the_same_seed_gives_the_same_model_and_another_seed_another(table, tmp_path):
+    decisions = []
+    for seed in (0, 0, 1):
+        run("fit", table, "--out", tmp_path / "m.rk", "--seed", seed)
+        decisions.append(load(tmp_path / "m.rk").decision_function(pd.read_csv(table)))
+    np.testing.assert_array_equal(decisions[0], decisions[1])
+    assert (decisions[0] != decisions[2]).any()
+
+
+def test_auto_references_are_the_named_choice_and_bounded():
+    features = [columns.Feature("a")]
+    assert pipeline(features, Recipe(), 50)[-1].kernel.references == AUTO_REFERENCES
+    assert pipeline(features, Recipe(), 10 * MOST_AUTO_REFERENCES)[-1].kernel.references.size == MOST_AUTO_REFERENCES
+    assert pipeline(features, Recipe(), 10**7)[-1].kernel.references.size * 10**7 <= MOST_AUTO_ENTRIES
+    assert not hasattr(pipeline(features, Recipe(references="none"), 50)[-1].kernel, "references")
+
+
+def test_a_model_that_accepts_far_samples_is_told_of(seeds, tmp_path):
+    """The default scale does not, scale 1 on references does; the oracle is a row a million times larger than any other."""
+    by = ("--target-column", "variety", "--target", "kama")
+    far = pd.read_csv(seeds)[SEEDS].head(1) * 1e6
+    for options, accepts in ((["--scale", 1], True), ([], False), (["--references", "none"], False)):
+        output = run("fit", seeds, "--out", tmp_path / "m.rk", *by, *options)
+        assert ("accepts samples that are far" in output) == accepts
+        assert (load(tmp_path / "m.rk").predict(far)[0] == 1) == accepts
+
+
+# Looking at a model
+
+
+def test_inspect_says_what_the_model_is(mixed, tmp_path):
+    run("fit", mixed, "--out", tmp_path / "m.rk", "--impute", "median", "--drop", "id", "--nu", 0.2)
+    output, model = run("inspect", tmp_path / "m.rk"), load(tmp_path / "m.rk")
+    for text in (
+        "SVDD, nu = 0.2",
+        "mixed.csv: 60 targets",
+        "filled with the median",
+        "scikit-learn",
+        f"{model[-1].offset_:.6g}",
+        "green, red",
+    ):
+        assert text in output
+    assert re.search(rf"support vectors +{model[-1].support_.size}\n", output)
+    assert re.search(rf"rank +{model[-1].kernel_.rank_} of 60", output)
+
+
+def test_a_model_saved_in_python_can_be_scored_and_inspected(table, tmp_path):
+    """Any classifier of this package that was fitted on a data frame; not one that knows no names."""
+    frame = pd.read_csv(table)
+    save(rk.SVDD().fit(frame), tmp_path / "own.rk")
+    run("score", tmp_path / "own.rk", table, "--out", tmp_path / "out.csv")
+    np.testing.assert_array_equal(pd.read_csv(tmp_path / "out.csv")["score"], load(tmp_path / "own.rk").score_samples(frame))
+    assert "SVDD" in run("inspect", tmp_path / "own.rk")
+    assert "--proba-like needs" in refused("score", tmp_path / "own.rk", table, "--out", tmp_path / "n.csv", "--proba-like")
+    save(rk.SVDD().fit(frame.to_numpy()), tmp_path / "nameless.rk")
+    assert "which columns" in refused("score", tmp_path / "nameless.rk", table, "--out", tmp_path / "n.csv")
+
+
+def test_plot_writes_pictures_that_stand_alone(mixed, tmp_path):
+    pytest.importorskip("matplotlib")
+    run("fit", mixed, "--out", tmp_path / "m.rk", "--impute", "median", "--drop", "id")
+    run("plot", tmp_path / "m.rk", mixed, "--out", tmp_path / "p.png")
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    run("plot", tmp_path / "m.rk", mixed, "--out", tmp_path / "p.html", "--features", "b,a")
+    page = (tmp_path / "p.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 1
+    assert not re.findall(r'(?:src|href)="(?!#)', page.replace("xlink:href", "href"))
+    out = tmp_path / "q.svg"
+    assert "two different numeric features of the model: a, b" in refused(
+        "plot", tmp_path / "m.rk", mixed, "--out", out, "--features", "a,colour", nothing_at=[out]
+    )
+    assert ".png" in refused("plot", tmp_path / "m.rk", mixed, "--out", tmp_path / "p.pdf")
+
+
+# Bad input gets a message that says what to do
+
+BAD_TABLES = {
+    "empty file": ("", "is empty"),
+    "white space": ("\n \n", "white space"),
+    "header only": ("a,b\n", "no rows"),
+    "header and no line end": ("a,b", "no rows"),
+    "one row": ("a,b\n1,2\n", "at least 2"),
+    "duplicated names": ("a,b,a\n1,2,3\n4,5,6\n", "more than once: a"),
+    "cut in a row": ("a,b\n1,2\n3,4\n5", "line 4: 1 cells, but the header has 2. The file was cut off there"),
+    "cut in a quote": ('a,b\n1,2\n3,"x', "ends inside a quoted cell"),
+    "a cell too many": ("a,b\n1,2\n3,4,5\n", "line 3: 3 cells, but the header has 2"),
+    "decimal commas": ("a;b\n1,5;2\n2,5;3\n,5;4\n", "Column a has decimal commas, in 3 values such as 1,5. Pass --decimal ,"),
+    "mixed marks": ("a;b\n1,5;2\n2.5;3\n3;4\n", "Column a mixes decimal commas and points"),
+    "some text": ("a,b\n1,2\n2,oops\n3,4\n", "the first is 'oops' in row 2 after the header"),
+    "missing values": ("a,b\n1,2\n,4\n3,NA\n5,?\n", "b (2), a (1) of 4 rows. Pass --impute median"),
+    "all missing": ("a,b\n,\nNA,?\n", "All values of all 2 rows are missing"),
+    "an empty column": ("a,b,c\n1,,2\n2,,3\n", "--drop b"),
+    "infinities": ("a,b\n1,inf\n2,3\n4,-Infinity\n", "Infinite values in b (2)"),
+    "old Mac": ("a,b\r1,2\r3,4\r", "as old Macs did"),
+    "spaces": ("a b\n1 2.5\n3 4\n", "pass --delimiter ' '"),
+    "all constant": ("a,b\n1,2\n1,2\n1,2\n", "constant"),
+}
+
+
+def test_a_compressed_table_is_said(table, tmp_path):
+    (tmp_path / "data.csv.gz").write_bytes(gzip.compress(table.read_bytes()))
+    assert "Unpack it first" in refused("fit", tmp_path / "data.csv.gz", "--out", tmp_path / "m.rk")
+
+
+def test_the_version_is_said():
+    assert run("--version").strip() == f"refkernel {rk.__version__}"
+
+
+@pytest.mark.parametrize("reader", ["arrow", "python"])
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_bad_tables_are_refused_with_a_way_out(name, reader, tmp_path, monkeypatch):
+    if reader == "python":
+        monkeypatch.setattr(reading, "pa", None)
+    text, message = BAD_TABLES[name]
+    out = tmp_path / "m.rk"
+    assert message in refused("fit", write(tmp_path / "bad.csv", text), "--out", out, nothing_at=[out])
+
+
+@pytest.mark.parametrize("reader", ["arrow", "python"])
+def test_a_file_in_another_encoding_names_the_option_and_is_read_with_it(reader, tmp_path, monkeypatch):
+    if reader == "python":
+        monkeypatch.setattr(reading, "pa", None)
+    text = "größe,b\n" + "".join(f"{i % 7},{i % 5}\n" for i in range(30))
+    (tmp_path / "late.csv").write_bytes(b"a,b\n" + b"1,2\n" * 60_000 + "é,2\n".encode("latin-1"))
+    for encoding in ("cp1252", "utf-16"):
+        (tmp_path / "data.csv").write_bytes(text.encode(encoding))
+        message = refused("fit", tmp_path / "data.csv", "--out", tmp_path / "m.rk")
+        assert "--encoding" in message
+        assert encoding in message
+        run("fit", tmp_path / "data.csv", "--out", tmp_path / "m.rk", "--encoding", encoding)
+        assert list(load(tmp_path / "m.rk").feature_names_in_) == ["größe", "b"]
+    assert "byte 0xe9" in refused("fit", tmp_path / "late.csv", "--out", tmp_path / "m.rk")
+    assert "not known" in refused("fit", tmp_path / "data.csv", "--out", tmp_path / "m.rk", "--encoding", "klingon")
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_delimiters_are_found(delimiter, tmp_path):
+    """Also where cells hold other delimiters inside quotes or decimal commas."""
+    text = delimiter.join(["a", "b", "c"]) + "\n" + delimiter.join(['"1,5;|"', "2", "3"]) + "\n"
+    assert find_delimiter(text) == delimiter
+    normal_rows().to_csv(tmp_path / "d.csv", sep=delimiter, index=False)
+    expected = normal_rows()
+    found = read_whole(open_table(tmp_path / "d.csv", CsvFormat()))
+    np.testing.assert_array_equal(np.column_stack([columns.numbers(found[name])[0] for name in "abc"]), expected)
+
+
+def test_a_wrong_delimiter_is_said(table, tmp_path):
+    message = refused("fit", table, "--out", tmp_path / "m.rk", "--delimiter", ";")
+    assert "a comma gives 3" in message
+    assert "one character" in refused("fit", table, "--out", tmp_path / "m.rk", "--delimiter", ";;")
+
+
+def test_decimal_commas_are_read_and_written_with_the_option(table, model, tmp_path):
+    """The scores are those of the same numbers with points, and added columns have commas too."""
+    frame = pd.read_csv(table)
+    frame.to_csv(tmp_path / "commas.csv", sep=";", decimal=",", index=False)
+    run("score", model, table, "--out", tmp_path / "points.csv")
+    assert "--decimal ," in refused(
+        "score", model, tmp_path / "commas.csv", "--out", tmp_path / "out.csv", nothing_at=[tmp_path / "out.csv"]
+    )
+    run("score", model, tmp_path / "commas.csv", "--out", tmp_path / "out.csv", "--decimal", ",")
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "out.csv", sep=";", decimal=","), pd.read_csv(tmp_path / "points.csv"), rtol=1e-12)
+    assert "Leave out --decimal" in refused("score", model, table, "--out", tmp_path / "o.csv", "--decimal", ",")
+
+
+def test_columns_that_the_model_needs_and_the_table_lacks_are_listed(model, tmp_path):
+    out = tmp_path / "out.csv"
+    message = refused("score", model, write(tmp_path / "new.csv", "b,d\n1,2\n"), "--out", out, nothing_at=[out])
+    assert "lacks 2 of the 3 columns of model.rk: a, c. It has b, d." in message
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("oops", "'oops' in row 2,001 after the header"),
+        ("", "c (2) of 2,002 rows"),
+        ("inf", "Infinite values in c (1)"),
+        ("1,5", "--decimal"),
+    ],
+)
+def test_a_bad_cell_late_in_a_file_leaves_nothing_half_written(cell, message, model, tmp_path, monkeypatch):
+    """Missing values are counted over the whole file, not only in the block that shows them first."""
+    monkeypatch.setattr(reading, "BLOCK_BYTES", 2_000)
+    last = "" if cell == "" else "3"
+    text = "a,b,c\n" + "1,2,3\n" * 2_000 + f'1,2,"{cell}"\n1,2,{last}\n'
+    out = tmp_path / "out.csv"
+    assert message in refused("score", model, write(tmp_path / "new.csv", text), "--out", out, nothing_at=[out])
+
+
+def test_added_columns_never_replace_a_column_of_the_table(table, model, tmp_path):
+    run("score", model, table, "--out", tmp_path / "once.csv")
+    assert "--prefix" in refused("score", model, tmp_path / "once.csv", "--out", tmp_path / "twice.csv")
+    run("score", model, tmp_path / "once.csv", "--out", tmp_path / "twice.csv", "--prefix", "new_")
+    twice = pd.read_csv(tmp_path / "twice.csv")
+    np.testing.assert_array_equal(twice["score"], twice["new_score"])
+
+
+def test_output_paths_that_cannot_be_written_are_refused_before_any_work(table, model, tmp_path):
+    absent = tmp_path / "no" / "out.csv"
+    for command in (["fit", table], ["score", model, table]):
+        assert "does not exist" in refused(*command, "--out", absent)
+        assert "is a folder" in refused(*command, "--out", tmp_path)
+    before = table.read_bytes(), model.read_bytes()
+    picture = Path(shutil.copy(table, tmp_path / "table.png"))
+    for command in (["fit", table], ["score", model, table]):
+        assert "is a file that is read" in refused(*command, "--out", table)
+    assert "is a file that is read" in refused("score", model, table, "--out", model)
+    assert "is a file that is read" in refused("plot", model, picture, "--out", picture)
+    assert before == (table.read_bytes(), model.read_bytes())
+    assert not absent.parent.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser may write everywhere")
+def test_a_folder_without_permission_is_refused(table, model, tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    assert "no permission" in refused("score", model, table, "--out", closed / "out.csv")
+
+
+def test_a_run_that_is_ended_leaves_nothing_half_written(model, tmp_path):
+    """SIGTERM, as a batch system sends it, in the middle of a long table."""
+    normal_rows(300_000).to_csv(tmp_path / "long.csv", index=False)
+    command = [
+        sys.executable,
+        "-c",
+        "from refkernel.cli import app; app()",
+        "score",
+        str(model),
+        str(tmp_path / "long.csv"),
+        "--out",
+        str(tmp_path / "out.csv"),
+    ]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    while process.poll() is None and not list(tmp_path.glob(".out.csv.*.part")):
+        time.sleep(0.01)
+    assert process.poll() is None, "it ended before it could be stopped"
+    process.terminate()
+    assert process.wait(60) == 143
+    assert not list(tmp_path.glob("*out.csv*"))
+    assert not list(tmp_path.glob(".out.csv*"))
+
+
+def test_a_broken_model_file_is_refused(table, model, tmp_path):
+    broken = tmp_path / "broken.rk"
+    broken.write_bytes(model.read_bytes()[:-100])
+    out = tmp_path / "out.csv"
+    assert "damaged" in refused("score", broken, table, "--out", out, nothing_at=[out])
+    assert "no zip archive" in refused("inspect", table)
+    assert "does not exist" in refused("inspect", tmp_path / "absent.rk")
+
+
+def test_columns_of_no_use_are_told_of(tmp_path):
+    """Constant ones, texts that name the rows, and numbers that count them; none of these is an error."""
+    frame = normal_rows().assign(constant=1, name=[f"n{i}" for i in range(40)], number=np.arange(40))
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    output = run("fit", tmp_path / "d.csv", "--out", tmp_path / "m.rk")
+    assert "Constant in the targets, so of no use: constant." in output
+    assert "--drop name,number" in output
+    output = run("fit", tmp_path / "d.csv", "--out", tmp_path / "m.rk", "--drop", "constant,name,number")
+    assert "Note" not in output
+
+
+def test_too_many_categories_are_refused(tmp_path):
+    pd.DataFrame({"a": np.arange(1_200) % 7, "id": [f"n{i}" for i in range(1_200)]}).to_csv(tmp_path / "d.csv", index=False)
+    assert "--drop id" in refused("fit", tmp_path / "d.csv", "--out", tmp_path / "m.rk")
+
+
+@needs_pyarrow
+def test_parquet_columns_that_are_neither_numbers_nor_text_are_refused(tmp_path):
+    normal_rows().assign(when=pd.Timestamp("2024-01-01")).to_parquet(tmp_path / "d.parquet")
+    assert "--drop when" in refused("fit", tmp_path / "d.parquet", "--out", tmp_path / "m.rk")
+    write(tmp_path / "no.parquet", "a,b\n1,2\n")
+    assert "no Parquet file" in refused("fit", tmp_path / "no.parquet", "--out", tmp_path / "m.rk")
+
+
+def test_wrong_options_name_the_values_that_there_are(seeds, tmp_path):
+    base = ("fit", seeds, "--out", tmp_path / "m.rk")
+    assert "kama (70)" in refused(*base, "--target-column", "variety")
+    assert "kama (70)" in refused(*base, "--target-column", "variety", "--target", "kamma")
+    assert "both 'kama'" in refused(*base, "--target-column", "variety", "--target", "kama", "--outlier", "kama")
+    assert "--target-column" in refused(*base, "--target", "kama")
+    assert "has no column sort" in refused(*base, "--target-column", "sort", "--target", "kama")
+    assert "has no column x" in refused(*base, "--drop", "x")
+    assert "'svdd', 'ocsvm'" in refused(*base, "--model", "svm")
+    assert "'case2'" in refused(*base, "--references", "case9")
+    assert "--outlier" in refused(*base, "--drop", "variety", "--references", "case5")
+    assert "nu=2.0" in refused(*base, "--nu", 2)
+
+
+# Large files
+
+
+def test_the_benchmark_scores_every_row_in_a_process_of_its_own(tmp_path, capsys):
+    """On a small file: the numbers of rows and the memory come from the process that did the work."""
+    script = Path(__file__).parents[1] / "benchmarks" / "bench_score.py"
+    spec = importlib.util.spec_from_file_location("bench_score", script)
+    bench = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(bench)
+    bench.bench_file(tmp_path, 3_000)
+    printed = capsys.readouterr().out
+    assert "3,000 rows × 20 columns" in printed
+    assert 50 < int(re.search(r"peak memory (\d+) MB", printed)[1]) < bench.MOST_MEGABYTES
+    assert len(pd.read_csv(tmp_path / "scores.csv")) == 3_000
+
+
+def test_what_a_file_says_is_plain_json(model):
+    about = read_about(model)["about"]
+    assert json.loads(json.dumps(about, allow_nan=False)) == about
+    assert [feature["name"] for feature in about["features"]] == list("abc")

@@ -1,13 +1,14 @@
 """One-class classification with reference kernels, scikit-learn compatible."""
 
-from . import datasets, kernels, metrics, model_selection, plot, references
+from . import datasets, exceptions, kernels, metrics, model_selection, plot, references
 from .ellipsoid import ESVDD
+from .exceptions import DegenerateSolutionWarning, FarSamplesWarning, ModelFileError
 from .feature_map import NPT, ReferenceKernel, ReferenceMap
 from .kernels import RBF
 from .model_selection import OneClassGridSearch
 from .novelty import ReferenceResidual
-from .one_class import SVDD, DegenerateSolutionWarning, FarSamplesWarning, OneClassSVM
-from .persistence import ModelFileError, load, read_about, save
+from .one_class import SVDD, OneClassSVM
+from .persistence import load, read_about, save
 from .preprocessing import TargetImputer, TargetScaler
 
 __version__ = "0.1.0"
@@ -28,6 +29,7 @@ __all__ = [
     "TargetImputer",
     "TargetScaler",
     "datasets",
+    "exceptions",
     "kernels",
     "load",
     "metrics",

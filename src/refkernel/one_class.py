@@ -18,6 +18,7 @@ from ._dual.rows import BLOCK_ENTRIES, Cached, Dense, Features
 from ._dual.solver import STOPPING_RULES, WHOLE, solve
 from ._params import NestedParams
 from ._validation import check_bound, check_choice, check_nu, check_positive, target_mask
+from .exceptions import DegenerateSolutionWarning, FarSamplesWarning
 from .kernels import SYMMETRY_TOLERANCE, as_kernel, squared_norms, symmetric
 from .references import TrainingRows
 
@@ -31,24 +32,6 @@ COARSE_SLACK = 0.01
 
 NEGATIVES = ("ignore", "repel")
 """What SVDD does with rows whose y is -1."""
-
-
-class DegenerateSolutionWarning(UserWarning):
-    """The one-class SVM's optimum is w = 0: it cannot tell any sample from any other.
-
-    It happens when the targets' mean is (nearly) the origin of the kernel's space, as after centring on the training
-    samples themselves: equal weights then cancel, and what decision values remain are rounding. Ways out: a kernel
-    that is not centred on the targets (``center=False``, or references other than the targets), or :class:`SVDD`.
-    """
-
-
-class FarSamplesWarning(UserWarning):
-    """The description accepts every sample that is far from all of its references.
-
-    Far from all references a reference kernel on RBF or Laplacian maps every sample to one point, and nothing keeps that point
-    outside. The ways out: a wider base kernel (``RBF(scale=10)``), references that reach where new samples may fall
-    (``"uniform"``, ``Normal(scale=3)``, your own), or the plain kernel. ``ReferenceMap.residual`` measures how far a sample is.
-    """
 
 
 class _OneClass(OutlierMixin, NestedParams):

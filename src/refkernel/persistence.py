@@ -37,6 +37,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import metrics
 from ._factor import Factor
 from ._validation import check_positive
+from .exceptions import ModelFileError
 
 FORMAT = 1
 """The format that ``save`` writes, and the newest that ``load`` reads."""
@@ -68,10 +69,6 @@ INTERNAL_TYPES = frozenset(
 """Types of the libraries that no public name leads to, or not by the name that skops gives them."""
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "skops")
-
-
-class ModelFileError(ValueError):
-    """A model cannot be saved, or a file is no model file, is damaged, too new, too large or holds types that are not known to be safe."""
 
 
 def save(model, path, *, about=None) -> Path:

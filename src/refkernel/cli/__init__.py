@@ -1,9 +1,9 @@
 """The `refkernel` command."""
 
-from . import experiments, own_data, study
+from . import experiments, study, tables
 from .app import app
 
-__all__ = ["app", "experiments", "main", "own_data", "study"]
+__all__ = ["app", "experiments", "main", "study", "tables"]
 
 
 def main() -> None:

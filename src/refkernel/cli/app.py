@@ -14,8 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from .. import __version__
-from ..datasets import DataError
-from ..paper.rows import ResultsError
+from ..exceptions import DataError, ResultsError
 
 app = typer.Typer(help="One-class classification with reference kernels.", no_args_is_help=True, add_completion=False)
 console = Console()

@@ -10,8 +10,8 @@ import typer
 from rich.table import Table
 
 from ..datasets import list_tasks
-from ..paper.protocol import CLASSIFIERS, ROUTES, VARIANTS, Settings
-from ..paper.runner import run
+from ..experiments.article.protocol import CLASSIFIERS, ROUTES, VARIANTS, Settings
+from ..experiments.article.runner import run
 from .app import RESUMES, Splits, app, clear_errors, console, names, with_bar
 
 
@@ -56,7 +56,7 @@ def reproduce(
 @app.command()
 def tables(results: Annotated[Path, typer.Argument(help="Folder of a run.")] = Path("results")) -> None:
     """Write the article's four tables from a run's rows, as CSV, Markdown and LaTeX."""
-    from ..paper.tables import write_tables
+    from ..experiments.article.tables import write_tables
 
     with clear_errors():
         for path in write_tables(results):
@@ -69,7 +69,7 @@ def report(
     compare_with: Annotated[Path | None, typer.Option(help="Another run to set beside it, for example with --solver exact.")] = None,
 ) -> None:
     """Write report.html, one file that opens anywhere."""
-    from ..report import build_report
+    from ..experiments.report import build_report
 
     with clear_errors():
         console.print(build_report(results, compare_with=compare_with))
@@ -87,7 +87,7 @@ def tasks(splits: Annotated[Splits, typer.Option()] = Splits.authors) -> None:
 
 def _summary(out, facts, with_report, jobs):
     """Averages beside the article's, how many cells agree, how long it took, and where the files are."""
-    from ..paper.tables import averages, compare, counts, read_rows, summarise, variant_name, write_tables
+    from ..experiments.article.tables import averages, compare, counts, read_rows, summarise, variant_name, write_tables
 
     comparison = compare(summarise(read_rows(out)))
     table = Table("classifier", "route", "variant", "Gmean", "article", "difference", title="Averages over the tasks of this run (%)")
@@ -108,7 +108,7 @@ def _summary(out, facts, with_report, jobs):
     if not with_report:
         return
     try:
-        from ..report import build_report
+        from ..experiments.report import build_report
     except ImportError as error:
         console.print(f"No report: {error}. Install refkernel[report].")
         return

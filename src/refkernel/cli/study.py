@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from ..study import Settings, run
+from ..experiments.study import Settings, run
 from .app import RESUMES, Splits, app, clear_errors, console, names, with_bar
 
 SHOWN = 12
@@ -35,8 +35,8 @@ def study(
 
 def _summary(out, facts):
     """The best methods, the time, and where the files are."""
-    from ..study.findings import averages, method_name, read_rows, task_means
-    from ..study.page import build_page
+    from ..experiments.study.findings import averages, method_name, read_rows, task_means
+    from ..experiments.study.page import build_page
 
     table = Table("method", "known outliers", "grid", "Gmean", title="The best averages over tasks (%)")
     for row in averages(task_means(read_rows(out))).head(SHOWN).itertuples():

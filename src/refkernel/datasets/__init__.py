@@ -8,7 +8,7 @@ Examples
 ((147, 7), (63, 7))
 """
 
-from .authors import DataError, DownloadError
+from ..exceptions import DataError, DownloadError
 from .tasks import N_SPLITS, Split, Task, list_tasks, load_task
 
 __all__ = ["N_SPLITS", "DataError", "DownloadError", "Split", "Task", "list_tasks", "load_task"]

@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..exceptions import DataError, DownloadError
+
 COMMIT = "d647efbf5d205614a7f6dbefb5772bcd8cc14f99"
 BASE_URL = f"https://raw.githubusercontent.com/JenniRaitoharju/GeneralizedReferenceKernel/{COMMIT}/Datasets/"
 TIMEOUT = 30
@@ -39,14 +41,6 @@ SHA256 = {
 
 FOLDER_PAGE = f"https://github.com/JenniRaitoharju/GeneralizedReferenceKernel/tree/{COMMIT}/Datasets"
 BY_HAND = f"get the files by hand from {FOLDER_PAGE} and pass their folder (data_dir=, --data-dir, or REFKERNEL_DATA with them in authors/)"
-
-
-class DataError(OSError):
-    """A file of the authors' is missing, or its bytes are not the published ones."""
-
-
-class DownloadError(DataError):
-    """A file of the authors' could not be downloaded."""
 
 
 class Arrays(NamedTuple):

@@ -14,18 +14,18 @@ import numpy as np
 from scipy.linalg import lapack
 from threadpoolctl import threadpool_limits
 
-from .._dual.path import MOST_MOVES
-from .._dual.problem import NEGATIVE_MARGIN, svdd_with_negatives
-from .._dual.smo import fill, multiplier, solve_whole
-from .._dual.solver import CURVATURE_FLOOR
-from ..datasets import load_task
-from ..model_selection import Formulation, Samples, decision_paths
-from ..model_selection.engine import Clock
-from ..model_selection.scoring import rates
-from ..paper.protocol import EIGENVALUE_FLOOR, Unit
-from ..paper.protocol import Settings as PaperSettings
-from ..paper.rows import run_units
-from ..references import TrainingRows
+from ..._dual.path import MOST_MOVES
+from ..._dual.problem import NEGATIVE_MARGIN, svdd_with_negatives
+from ..._dual.smo import fill, multiplier, solve_whole
+from ..._dual.solver import CURVATURE_FLOOR
+from ...datasets import load_task
+from ...model_selection import Formulation, Samples, decision_paths
+from ...model_selection.engine import Clock
+from ...model_selection.scoring import rates
+from ...references import TrainingRows
+from ..article.protocol import EIGENVALUE_FLOOR, Unit
+from ..article.protocol import Settings as PaperSettings
+from ..units import run_units
 from .baselines import BASELINES
 from .methods import ALL, GRIDS, KERNELS, SCALES, STRATEGIES, VALUES, Method, kernel_methods
 

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from .._validation import OUTLIER, check_choice, check_nu, check_positive
+from ..exceptions import TableError
 from ..feature_map import ReferenceKernel
 from ..kernels import RBF
 from ..model_selection import OneClassGridSearch
@@ -35,7 +36,7 @@ from .columns import (
     row_names,
     texts,
 )
-from .reading import CsvFormat, TableError, open_table, read_whole
+from .reading import CsvFormat, open_table, read_whole
 
 CLASSIFIERS: dict[str, type] = {"svdd": SVDD, "ocsvm": OneClassSVM}
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_object_dtype, is_string_dtype
 
-from .reading import TableError
+from ..exceptions import TableError
 
 try:
     import pyarrow as pa

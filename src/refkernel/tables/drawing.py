@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from .._validation import OUTLIER
+from ..exceptions import TableError
 from .columns import texts
-from .reading import CsvFormat, TableError, open_table, read_whole
+from .reading import CsvFormat, open_table, read_whole
 from .scoring import Scored, TableModel, check_names, checked_input
 from .writing import check_writable, replacing
 

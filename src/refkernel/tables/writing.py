@@ -12,7 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-from .reading import TableError, import_parquet, is_parquet
+from ..exceptions import TableError
+from .reading import import_parquet, is_parquet
 
 try:
     import pyarrow as pa

@@ -13,7 +13,7 @@ from sklearn.decomposition import PCA
 
 import refkernel as rk
 
-from ..paper.tables import VARIANTS
+from ..article.tables import VARIANTS
 
 LEVEL = 0.05
 SCALES = (0.1, 1.0, 10.0, 100.0, 1000.0)

@@ -15,6 +15,8 @@ from typing import Any
 
 import pandas as pd
 
+from ..exceptions import TableError
+
 try:
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
@@ -35,10 +37,6 @@ BLOCK_ROWS = 1 << 14
 
 GZIP_MARK = b"\x1f\x8b"
 BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-
-
-class TableError(ValueError):
-    """A file that is no usable table, and what to do about it."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""A user's own tables: read, checked, fitted, scored and drawn. The commands of ``refkernel.cli.own_data`` are thin around this."""
+"""A user's own tables: read, checked, fitted, scored and drawn. The commands of ``refkernel.cli.tables`` are thin around this."""
 
+from ..exceptions import TableError
 from .fitting import Fitted, Recipe, Rows, fit_file
-from .reading import CsvFormat, TableError
+from .reading import CsvFormat
 from .scoring import Scored, TableModel, load_table_model, score_file
 
 __all__ = ["CsvFormat", "Fitted", "Recipe", "Rows", "Scored", "TableError", "TableModel", "fit_file", "load_table_model", "score_file"]

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from ..paper.tables import AVERAGE, CLASSIFIERS, ArticleTable, variant_name
+from ..article.tables import AVERAGE, CLASSIFIERS, ArticleTable, variant_name
 from .statements import FAILS, HOLDS, OPEN, Evidence, Finding
 
 DATASETS = {"Iris": "Iris", "Seed": "Seeds", "Ion": "Ionosphere", "Son": "Sonar", "Bank": "Bankruptcy", "Happ": "Happiness"}

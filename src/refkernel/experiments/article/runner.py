@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from .._threads import one_blas_thread
-from ..datasets import load_task
-from ..model_selection import Samples, decision_paths
-from ..model_selection.engine import Clock
-from ..model_selection.scoring import as_scoring, rates
-from ..references import TrainingRows
+from ..._threads import one_blas_thread
+from ...datasets import load_task
+from ...model_selection import Samples, decision_paths
+from ...model_selection.engine import Clock
+from ...model_selection.scoring import as_scoring, rates
+from ...references import TrainingRows
+from ..units import run_units, write_json
 from .protocol import EIGENVALUE_FLOOR, FOLDS, KERNELS, REFERENCES, SCALES, VALUES, Settings, Unit, formulations, source
-from .rows import run_units, write_json
 
 KEYS = ("classifier", "route", "variant", "task", "split", "repeat")
 COLUMNS = (*KEYS, "gmean", "tpr", "tnr", "scale", "parameter", "rank", "seed", "seconds")

@@ -15,9 +15,7 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-
-class ResultsError(RuntimeError):
-    """A results folder that cannot be used: the message says why and what to do."""
+from ..exceptions import ResultsError
 
 
 def run_units(

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels import RBF
-from ..references import FarthestFirst, KMeans, LeverageScores, Normal, Shell, Uniform, case, negatives_option
+from ...kernels import RBF
+from ...references import FarthestFirst, KMeans, LeverageScores, Normal, Shell, Uniform, case, negatives_option
 
 SCALES = tuple(float(f"{s:.4g}") for s in 10.0 ** np.arange(-2, 3.1, 0.5))
 """Half decades from 0.01 to 1000; every second one from 0.1 on is the article's."""

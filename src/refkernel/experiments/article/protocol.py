@@ -20,10 +20,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..datasets import N_SPLITS, list_tasks
-from ..kernels import RBF
-from ..model_selection import Formulation
-from ..references import case
+from ...datasets import N_SPLITS, list_tasks
+from ...kernels import RBF
+from ...model_selection import Formulation
+from ...references import case
 
 SCALES = (0.1, 1.0, 10.0, 100.0, 1000.0)
 VALUES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)

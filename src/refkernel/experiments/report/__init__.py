@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 from joblib import Parallel, delayed
 
-from ..paper.tables import article_tables, averages, compare, counts, read_rows, summarise
+from ..article.tables import article_tables, averages, compare, counts, read_rows, summarise
 from . import figures, html, plot_data
 from .statements import findings
 

@@ -12,11 +12,11 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from ..own_data.columns import named
-from ..own_data.fitting import AUTO, AUTO_REFERENCES, DEFAULT_NU, DEFAULT_SCALE, NONE, OTHER, WIDE_SCALE, Recipe, Rows, fit_file
-from ..own_data.reading import CsvFormat
-from ..own_data.scoring import load_table_model, score_file
-from ..own_data.writing import check_writable
+from ..tables.columns import named
+from ..tables.fitting import AUTO, AUTO_REFERENCES, DEFAULT_NU, DEFAULT_SCALE, NONE, OTHER, WIDE_SCALE, Recipe, Rows, fit_file
+from ..tables.reading import CsvFormat
+from ..tables.scoring import load_table_model, score_file
+from ..tables.writing import check_writable
 from .app import app, clear_errors, console, errors, names
 
 Delimiter = Annotated[str | None, typer.Option(help="Of a CSV file: one character, or tab. Found out by default.")]
@@ -128,7 +128,7 @@ def plot(
 ) -> None:
     """Draw decision values, the decision region, and the spectrum of the references."""
     with clear_errors():
-        from ..own_data.drawing import plot_file
+        from ..tables.drawing import plot_file
 
         drawn = plot_file(load_table_model(model), data, out, features=names(features), form=_form(delimiter, decimal, encoding))
         _say(f"{drawn:,} rows drawn: {out}")

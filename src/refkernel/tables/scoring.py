@@ -12,11 +12,12 @@ import numpy as np
 import pandas as pd
 
 from .._threads import one_blas_thread
+from ..exceptions import ModelFileError, TableError
 from ..model_selection.engine import Clock
-from ..persistence import ModelFileError, load, read_about
+from ..persistence import load, read_about
 from .columns import Feature, check_finite, is_text, missing_counts, missing_message, model_input, named, unseen
 from .fitting import PERCENT
-from .reading import CsvFormat, CsvTable, ParquetTable, TableError, is_parquet, open_table
+from .reading import CsvFormat, CsvTable, ParquetTable, is_parquet, open_table
 from .writing import check_writable, table_writer
 
 ADDED = ("score", "decision", "label")

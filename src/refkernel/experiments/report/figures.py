@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from ..paper.tables import CLASSIFIERS, VARIANTS, variant_name
+from ..article.tables import CLASSIFIERS, VARIANTS, variant_name
 from .plot_data import RankComparison, Regions
 from .svg import FAINT, INK, Drawing, canvas, styled, to_svg
 

@@ -1,0 +1,51 @@
+"""Every error and warning class of this package."""
+
+from __future__ import annotations
+
+__all__ = [
+    "DataError",
+    "DegenerateSolutionWarning",
+    "DownloadError",
+    "FarSamplesWarning",
+    "ModelFileError",
+    "ResultsError",
+    "TableError",
+]
+
+
+class DegenerateSolutionWarning(UserWarning):
+    """The one-class SVM's optimum is w = 0: it cannot tell any sample from any other.
+
+    It happens when the targets' mean is (nearly) the origin of the kernel's space, as after centring on the training
+    samples themselves: equal weights then cancel, and the remaining decision values are rounding noise. Ways out: a kernel
+    that is not centred on the targets (``center=False``, or references other than the targets), or :class:`SVDD`.
+    """
+
+
+class FarSamplesWarning(UserWarning):
+    """The description accepts every sample that is far from all of its references.
+
+    Far from all references, a reference kernel on RBF or Laplacian maps every sample to one point, and nothing keeps that point
+    outside. The ways out: a wider base kernel (``RBF(scale=10)``), references that reach where new samples may fall
+    (``"uniform"``, ``Normal(scale=3)``, your own), or the plain kernel. ``ReferenceMap.residual`` measures how far a sample is.
+    """
+
+
+class ModelFileError(ValueError):
+    """A model cannot be saved, or a file is not a model file, is damaged, too new, too large, or holds types not known to be safe."""
+
+
+class TableError(ValueError):
+    """A file that is not a usable table; the message says what to do about it."""
+
+
+class ResultsError(RuntimeError):
+    """A results folder that cannot be used; the message says why and what to do."""
+
+
+class DataError(OSError):
+    """A data file of the article's authors is missing, or its bytes differ from the published ones."""
+
+
+class DownloadError(DataError):
+    """A data file of the article's authors could not be downloaded."""
