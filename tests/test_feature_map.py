@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import refkernel as rk
-from refkernel import feature_map
+from refkernel import _blocks
 from refkernel.kernels import RBF, Laplacian, Linear, Pairwise, Polynomial, Sigmoid
 
 KERNELS = [RBF(), RBF(scale=0.1), RBF(sigma=2.0), Laplacian(), Linear(), Polynomial(2), Pairwise("cosine")]
@@ -104,7 +104,7 @@ def test_transform_does_not_depend_on_the_block_size(entries, n, samples, monkey
     fitted = rk.ReferenceMap(references=samples(20, 3, 1)).fit(samples(30, 3, 0))
     X = samples(n, 3, 2)
     whole = fitted.transform(X)
-    monkeypatch.setattr(feature_map, "BLOCK_ENTRIES", entries)
+    monkeypatch.setattr(_blocks, "BLOCK_ENTRIES", entries)
     # rounding differs with the shape of the matrix product, and whitening magnifies it by at most 1e3
     np.testing.assert_allclose(fitted.transform(X), whole, rtol=0, atol=1e-11)
 
@@ -279,7 +279,7 @@ def test_rows_shared_between_threads_give_the_same_map(samples, monkeypatch, spa
     X = sp.csr_array(np.where(X > 0, X, 0.0)) if sparse else X
     fitted = rk.ReferenceMap(references="case3", random_state=0).fit(X)
     expected = fitted.transform(X)
-    monkeypatch.setattr(feature_map, "MANY_ENTRIES", 0)
+    monkeypatch.setattr(_blocks, "MANY_ENTRIES", 0)
     # products of other shapes are summed in another order: rounding, times the whitening of eigenvalues down to 1e-6
     np.testing.assert_allclose(fitted.transform(X), expected, rtol=0, atol=1e-9)
     assert not rk.kernels.Function(np.dot).thread_safe

@@ -26,7 +26,7 @@ from refkernel._factor import FEW_BELOW, FEWEST_BELOW, LARGE, Tridiagonal, White
 from refkernel.metrics import gmean_scorer, tpr_at_tnr_score, tpr_at_tnr_scorer
 from refkernel.model_selection import Formulation, decision_paths
 from refkernel.model_selection.candidates import Alone, Shared, plan
-from refkernel.model_selection.engine import Samples
+from refkernel.model_selection.grams import Samples
 from refkernel.references import TrainingRows
 
 SCALES = [0.1, 1.0, 10.0, 100.0, 1000.0]

@@ -319,13 +319,13 @@ def test_kernels_without_a_graph_are_refused_by_name(convert, samples):
 
     for model, name in [
         (rk.SVDD("cosine").fit(X), "cosine"),
-        (rk.SVDD("precomputed").fit(X @ X.T), "precomputed"),
+        (rk.SVDD("Precomputed").fit(X @ X.T), "precomputed"),
         (rk.OneClassSVM(lambda X, Z: X @ Z.T).fit(X), "Function"),
         (rk.ReferenceMap("chi2").fit(X), "chi2"),
         (rk.SVDD(rk.ReferenceKernel("chi2")).fit(X), "chi2"),
         (rk.SVDD(Other(sigma=1.0)).fit(X), "Other"),
     ]:
-        with pytest.raises(ValueError, match=f"(?s)kernel=.*{name}.*Laplacian, Linear, Polynomial, RBF, Sigmoid"):
+        with pytest.raises(ValueError, match=f"(?s)kernel=.*{name}.*Laplacian, Linear, Polynomial, Product, RBF, Scaled, Sigmoid, Sum"):
             convert(model, X @ X.T if name == "precomputed" else X)
 
 

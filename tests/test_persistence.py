@@ -218,7 +218,7 @@ def test_metadata_tell_what_the_model_is_and_what_made_it(samples, tmp_path):
     metadata = read_about(save(rk.SVDD().fit(frame), tmp_path / "model.rk", about=about))
     assert metadata["format"] == 1
     assert metadata["package"] == "refkernel"
-    assert metadata["model"] == "refkernel.one_class.SVDD"
+    assert metadata["model"] == "refkernel.svdd.SVDD"
     assert (metadata["n_features_in"], metadata["feature_names_in"]) == (3, ["a", "b", "ü"])
     assert metadata["about"] == about
     assert metadata["versions"].keys() >= {"python", "numpy", "scipy", "scikit-learn", "numba", "refkernel"}

@@ -6,10 +6,11 @@ from .exceptions import DegenerateSolutionWarning, FarSamplesWarning, ModelFileE
 from .feature_map import NPT, ReferenceKernel, ReferenceMap
 from .kernels import RBF
 from .model_selection import OneClassGridSearch
-from .novelty import ReferenceResidual
-from .one_class import SVDD, OneClassSVM
+from .one_class_svm import OneClassSVM
 from .persistence import load, read_about, save
 from .preprocessing import TargetImputer, TargetScaler
+from .residual import ReferenceResidual
+from .svdd import SVDD
 
 __version__ = "0.1.0"
 

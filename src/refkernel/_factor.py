@@ -14,7 +14,7 @@ from numba import njit
 from scipy.linalg import lapack
 
 from ._validation import is_number
-from .kernels import SYMMETRY_TOLERANCE
+from .kernels.base import SYMMETRY_TOLERANCE
 
 FEW_BELOW = 0.25
 """Share of m: up to so many directions below the floor are projected out; else those above it are kept."""

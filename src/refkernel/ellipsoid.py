@@ -7,8 +7,9 @@ from scipy.linalg import lapack, solve_triangular
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._training import training_rows
 from ._validation import OUTLIER, is_number
-from .one_class import SVDD, training_rows
+from .svdd import SVDD
 
 SINGULAR = 1e-12
 """A feature of which less than this share of its variance is its own, given those before it, is taken as dependent on them."""

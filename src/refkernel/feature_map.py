@@ -9,7 +9,6 @@ Symbols (DESIGN: rows are samples): ``R`` (m × d) references, ``K_RR = k(R, R)`
 
 from __future__ import annotations
 
-from functools import partial
 from numbers import Integral
 
 import numpy as np
@@ -17,24 +16,20 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clon
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._blocks import in_blocks
+from ._distances import squared_norms
 from ._factor import check_floor, factorise
 from ._params import NestedParams
-from ._threads import share_rows
-from ._validation import OUTLIER, target_mask
-from .kernels import RBF, as_kernel, squared_norms
-from .references import GENERATED, TrainingRows, as_strategy
-
-BLOCK_ENTRIES = 1 << 16
-"""Kernel values that ``transform`` holds at a time (in each thread): half a MB, which caches hold with what they become."""
-
-MANY_ENTRIES = 1 << 21
-"""Kernel values from which on ``transform`` shares the rows between threads: some 10 ms of work."""
+from ._training import TrainingRows
+from .kernels import as_kernel
+from .kernels.base import Kernel
+from .references import as_strategy
 
 
-class _ReferenceFit(NestedParams):
+class ReferenceFit(NestedParams, Kernel):
     """What the map and the kernel share: parameters, fit, and the kernel's interface."""
 
-    def __init__(self, kernel=RBF(), references="training", center=True, eigenvalue_floor=1e-6, random_state=None):  # noqa: B008 (copied before it changes: NestedParams)
+    def __init__(self, kernel="rbf", references="training", center=True, eigenvalue_floor=1e-6, random_state=None):
         self.kernel = kernel
         self.references = references
         self.center = center
@@ -58,10 +53,11 @@ class _ReferenceFit(NestedParams):
         kernel = as_kernel(self.kernel)
         check_floor(self.eigenvalue_floor)
         X = _validated(self, kernel, X, reset=True)
-        is_target = target_mask(X, y)
-        rows = TrainingRows(X, np.flatnonzero(is_target), np.flatnonzero(~is_target))
+        return self._fit_rows(kernel, TrainingRows.of(X, y))
+
+    def _fit_rows(self, kernel, rows):
         drawn = as_strategy(self.references).draw(rows, check_random_state(self.random_state))
-        self.kernel_ = kernel.fit(drawn.vectors if kernel.fit_on == "references" else X[rows.targets])
+        self.kernel_ = kernel.resolve(TrainingRows.of(drawn.vectors) if kernel.fit_on == "references" else rows)
         self.references_, self.reference_indices_ = drawn.vectors, drawn.indices
         K_RR = self.kernel_(drawn.vectors)
         factor = factorise(K_RR, self.center, self.eigenvalue_floor)
@@ -72,23 +68,26 @@ class _ReferenceFit(NestedParams):
         return self
 
     positive_definite = True
-    thread_safe = True
 
-    def fit_copy(self, rows, sample_weight, random_state):
+    def resolve(self, rows, sample_weight=None, random_state=None):
         """A copy fitted on the targets and outliers of one fit; weights weigh the description, not the references."""
         copy = clone(self)
         if self.random_state is None and random_state is not None:
             copy.random_state = random_state
-        used = np.concatenate([rows.targets, rows.outliers])
-        used.sort()
-        copy.fit(rows.X[used], np.where(np.isin(used, rows.outliers), OUTLIER, 1) if rows.outliers.size else None)
-        copy.reference_indices_ = np.where(copy.reference_indices_ == GENERATED, GENERATED, used[copy.reference_indices_])
-        return copy
+        kernel = as_kernel(copy.kernel)
+        check_floor(copy.eigenvalue_floor)
+        copy.n_features_in_ = rows.X.shape[1]
+        return copy._fit_rows(kernel, rows)
 
     @property
     def accepts_sparse(self):
         """Whether the base kernel takes sparse samples."""
         return as_kernel(self.kernel).accepts_sparse
+
+    @property
+    def thread_safe(self):
+        """Whether the base kernel may be called from several threads."""
+        return as_kernel(self.kernel).thread_safe
 
     def __call__(self, X, Z=None):
         """K(X, Z) = Phi(X) Phi(Z)'."""
@@ -107,20 +106,13 @@ class _ReferenceFit(NestedParams):
         """Phi(X), in blocks of rows so that no more than block × m kernel values exist at a time."""
         check_is_fitted(self)
         X = _validated(self, self.kernel_, X, reset=False)
-        Phi = np.empty((X.shape[0], self.rank_), dtype=X.dtype)
-        if self.kernel_.thread_safe and X.shape[0] * self.references_.shape[0] >= MANY_ENTRIES:
-            share_rows(partial(self._fill, X, Phi), X.shape[0])
-        else:
-            self._fill(X, Phi, 0, X.shape[0])
-        return Phi
+        projection = self._factor.projection
 
-    def _fill(self, X, Phi, start, stop):
-        """Phi[start:stop], block by block."""
-        rows = max(1, BLOCK_ENTRIES // self.references_.shape[0])
-        kernel = self.kernel_.against(self.references_, min(rows, stop - start))
-        for i in range(start, stop, rows):
-            block = Phi[i : min(i + rows, stop)]
-            np.matmul(kernel(X[i : min(i + rows, stop)]), self._factor.projection, out=block, casting="same_kind")
+        def make(rows):
+            kernel, block_Phi = self.kernel_.against(self.references_, rows), np.empty((rows, self.rank_))
+            return lambda block: np.matmul(kernel(block), projection, out=block_Phi[: block.shape[0]])
+
+        return in_blocks(make, X, np.empty((X.shape[0], self.rank_), dtype=X.dtype), len(projection), self.kernel_.thread_safe)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -128,12 +120,12 @@ class _ReferenceFit(NestedParams):
         return tags
 
 
-class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _ReferenceFit):
+class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReferenceFit):
     """Map samples to whitened, centred kernel values against reference vectors.
 
     Parameters
     ----------
-    kernel : kernel object, str or callable, default=RBF()
+    kernel : kernel object, str or callable, default="rbf"
         The base kernel: see :mod:`refkernel.kernels`.
     references : str, array of shape (m, n_features) or strategy, default="training"
         Where the references come from: "training", "subset", "kmeans", "leverage", "farthest", "normal", "normal_like",
@@ -191,26 +183,22 @@ class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Reference
         X = _validated(self, self.kernel_, X, reset=False).astype(np.float64, copy=False)
         if rank is not None and not (isinstance(rank, Integral) and not isinstance(rank, bool) and 0 <= int(rank) <= self.rank_):
             raise ValueError(f"rank={rank!r} must be an int from 0 to {self.rank_}, the number of features of the map; or None for all.")
-        residual = np.empty(X.shape[0])
-        fill = partial(self._fill_residual, X, self._factor.projection[:, :rank], residual)
-        if self.kernel_.thread_safe and X.shape[0] * self.references_.shape[0] >= MANY_ENTRIES:
-            share_rows(fill, X.shape[0])
-        else:
-            fill(0, X.shape[0])
-        return np.maximum(residual, 0.0, out=residual)
+        m, projection = self.references_.shape[0], np.ascontiguousarray(self._factor.projection[:, :rank])
 
-    def _fill_residual(self, X, projection, residual, start, stop):
-        """residual[start:stop], block by block."""
-        m = self.references_.shape[0]
-        rows = max(1, BLOCK_ENTRIES // m)
-        kernel = self.kernel_.against(self.references_, min(rows, stop - start))
-        for i in range(start, stop, rows):
-            block = X[i : min(i + rows, stop)]
-            K = kernel(block)
-            norm2 = self.kernel_.diag(block) + self._mean_norm2
-            if self.center:
-                norm2 -= 2.0 * K[:, :m].mean(axis=1)
-            residual[i : i + block.shape[0]] = norm2 - squared_norms(K @ projection)
+        def make(rows):
+            kernel = self.kernel_.against(self.references_, rows)
+
+            def of_block(block):
+                K = kernel(block)
+                norm2 = self.kernel_.diag(block) + self._mean_norm2
+                if self.center:
+                    norm2 -= 2.0 * K[:, :m].mean(axis=1)
+                return norm2 - squared_norms(K @ projection)
+
+            return of_block
+
+        residual = in_blocks(make, X, np.empty(X.shape[0]), len(projection), self.kernel_.thread_safe)
+        return np.maximum(residual, 0.0, out=residual)
 
     @property
     def _n_features_out(self):
@@ -228,13 +216,13 @@ class NPT(ReferenceMap):
     references = "training"
     random_state = None
 
-    def __init__(self, kernel=RBF(), center=True, eigenvalue_floor=1e-6):  # noqa: B008 (copied before it changes: NestedParams)
+    def __init__(self, kernel="rbf", center=True, eigenvalue_floor=1e-6):
         self.kernel = kernel
         self.center = center
         self.eigenvalue_floor = eigenvalue_floor
 
 
-class ReferenceKernel(_ReferenceFit):
+class ReferenceKernel(ReferenceFit):
     """The generalized reference kernel K(x, z) = Phi(x) · Phi(z), for :class:`SVDD` and :class:`OneClassSVM`.
 
     Parameters and attributes are those of :class:`ReferenceMap`.

@@ -20,10 +20,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from ._distances import squared_norms
 from .feature_map import NPT, ReferenceKernel, ReferenceMap
-from .kernels import RBF, Laplacian, Linear, Pairwise, Polynomial, Sigmoid, squared_norms
-from .one_class import SVDD, OneClassSVM
+from .kernels import RBF, Laplacian, Linear, Pairwise, Polynomial, Product, Scaled, Sigmoid, Sum
+from .one_class_svm import OneClassSVM
 from .preprocessing import TargetImputer, TargetScaler
+from .svdd import SVDD
 
 try:
     import skl2onnx
@@ -213,20 +215,15 @@ def _reference_map(op, reference_map, X):
     return _features(op, reference_map, _against_references(op, reference_map, X))
 
 
-def _svdd(op, model, X):
-    """-||Phi(x) - c||² - offset"""
-    sums = _sums(op, model, X)
-    linear = op.MatMul(sums.values, _column(2.0 * sums.weights))
-    return op.Add(op.Sub(linear, sums.diag()), _constant(2.0 * sums.shift - model._center_norm2 - model.offset_))
+def _classifier(op, model, X):
+    """slope · Σ b_i k(x_i, x) - diag_share · (k(x, x) + b'Kb) - offset"""
+    description, sums = model.classifier, _sums(op, model, X)
+    linear = op.MatMul(sums.values, _column(description.slope * sums.weights))
+    constant = _constant(description.score(sums.shift, 0.0, model._quadratic) - model.offset_)
+    return op.Add(op.Sub(linear, sums.diag()) if description.uses_diag else linear, constant)
 
 
-def _one_class_svm(op, model, X):
-    """w · Phi(x) - offset"""
-    sums = _sums(op, model, X)
-    return op.Add(op.MatMul(sums.values, _column(sums.weights)), _constant(sums.shift - model.offset_))
-
-
-GRAPHS = {TargetScaler: _target_scaler, ReferenceMap: _reference_map, NPT: _reference_map, SVDD: _svdd, OneClassSVM: _one_class_svm}
+GRAPHS = {TargetScaler: _target_scaler, ReferenceMap: _reference_map, NPT: _reference_map, SVDD: _classifier, OneClassSVM: _classifier}
 """The models that are converted, and the function ``(op, model, X)`` that builds the graph of each."""
 
 
@@ -289,6 +286,8 @@ def _gamma(kernel):
 
 def _rbf(op, kernel, X, Z):
     """exp(-||x - z||² / (2 sigma²)); all rows are first moved by the mean of Z, so that far-away data lose no digits."""
+    if np.ndim(kernel.sigma):
+        X, Z, kernel = op.Div(X, np.asarray(kernel.sigma)), Z / kernel.sigma, RBF(sigma=1.0)
     origin, gamma = Z.mean(axis=0), 0.5 / kernel.sigma**2
     X, Z = op.Sub(X, origin), Z - origin
     near = op.Sub(op.MatMul(X, 2.0 * gamma * Z.T), gamma * squared_norms(Z))
@@ -303,12 +302,36 @@ def _laplacian(op, kernel, X, Z):
     return op.Exp(op.Mul(distances, _constant(-kernel.gamma)))
 
 
+def _of_pair(operator):
+    """A sum or product of two kernels."""
+    return _Formula(
+        lambda op, kernel, X, Z: getattr(op, operator)(_values(op, kernel.first, X, Z), _values(op, kernel.second, X, Z)),
+        lambda op, kernel, X: getattr(op, operator)(_diag(op, kernel.first, X), _diag(op, kernel.second, X)),
+    )
+
+
+def _values(op, kernel, X, Z):
+    kernel, formula = _convertible(kernel, Z.shape[1])
+    return formula.values(op, kernel, X, Z)
+
+
+def _diag(op, kernel, X):
+    kernel, formula = _convertible(kernel, None)
+    return formula.diag(op, kernel, X)
+
+
 FORMULAS: dict[type, _Formula] = {
     RBF: _of_distances(_rbf),
     Laplacian: _of_distances(_laplacian),
     Linear: _of_products(lambda op, kernel, products: products),
     Polynomial: _of_products(lambda op, kernel, products: op.Pow(op.Add(products, _constant(kernel.coef0)), _constant(kernel.degree))),
     Sigmoid: _of_products(lambda op, kernel, products: op.Tanh(op.Add(products, _constant(kernel.coef0)))),
+    Sum: _of_pair("Add"),
+    Product: _of_pair("Mul"),
+    Scaled: _Formula(
+        lambda op, kernel, X, Z: op.Mul(_values(op, kernel.kernel, X, Z), _constant(kernel.factor)),
+        lambda op, kernel, X: op.Mul(_diag(op, kernel.kernel, X), _constant(kernel.factor)),
+    ),
 }
 """By type, not by ``isinstance``: a subclass may have another formula."""
 

@@ -6,9 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.impute import SimpleImputer
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._sklearn import safe_indexing
 from ._validation import target_mask
 
 CONSTANT = 10 * np.finfo(float).eps
@@ -84,7 +84,7 @@ class TargetImputer(SimpleImputer):
             X = X.tocsr()
         elif not isinstance(X, list) and not hasattr(X, "iloc"):
             X = np.asarray(X)
-        return super().fit(_safe_indexing(X, np.flatnonzero(target_mask(X, y))))
+        return super().fit(safe_indexing(X, np.flatnonzero(target_mask(X, y))))
 
     def fit_transform(self, X, y=None, **params):
         """Fill the missing values of all rows by those of the targets."""

@@ -3,152 +3,166 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from .problem import BOUNDARY_SLACK
-from .rows import in_single_precision
-from .smo import duality_gap, fill, largest_violation, multiplier, solve_whole, spread_and_mass, violation_for
+from .certificate import certify, largest_violation, typical_size, violation_for
+from .classifiers import Classifier, negative_margin
+from .moves import fill
+from .problem import SUM_PRECISION
 from .solver import CURVATURE_FLOOR
+from .sources import in_single_precision
+from .whole import gradient, solve_whole
 
 MOST_MOVES = 10_000_000
 """Pair moves for one problem, unless the user says otherwise."""
 
 
-@dataclass(frozen=True)
-class Family:
-    """Problems min ½ b'Kb + share · diag(K)'b, Σ b = total, 0 <= b <= upper, for any K of one size; one row of ``table`` each.
+class Family(NamedTuple):
+    """q problems min ½ b'Kb + linear_share · diag(K)'b, Σ b = total, on any K of one size: one entry of each array a problem.
 
-    The columns: share, total, upper, tol, the most moves, and 1 where the problem starts as LIBSVM does and ends by its
-    absolute rule (on K in single precision), 1 where it starts from the solution before it.
+    Targets have 0 <= b <= upper, outliers that repel lower <= b <= 0. ``libsvm`` problems start as LIBSVM does and end by its absolute
+    rule (on K in single precision); those that ``follow`` start from the solution before them.
     """
 
-    table: np.ndarray
+    linear_share: np.ndarray
+    total: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    tol: np.ndarray
+    max_moves: np.ndarray
+    libsvm: np.ndarray
+    follows: np.ndarray
 
     @classmethod
-    def of(cls, share, totals, uppers, *, tol=1e-6, stopping="relative", max_iter=-1) -> Family:
-        """A path over ``totals`` and ``uppers``, each problem from the one before."""
-        libsvm = stopping == "libsvm"
-        table = np.empty((len(totals), 7))
-        table[:, 0], table[:, 1], table[:, 2], table[:, 3] = share, totals, uppers, tol
-        table[:, 4] = MOST_MOVES if max_iter < 0 else max_iter
-        table[:, 5], table[:, 6] = libsvm, not libsvm
-        table[:1, 6] = 0.0
-        return cls(table)
+    def of(cls, classifier: Classifier, bounds, lowers=None, *, tol=1e-6, stopping="relative", max_iter=-1) -> Family:
+        """A path over nu n = 1 / C = ``bounds``, each problem from the one before."""
+        q = len(bounds)
+        totals, uppers = classifier.scaled(bounds)
+        follows = np.full(q, stopping != "libsvm")
+        follows[:1] = False
+        return cls(
+            linear_share=np.full(q, classifier.linear_share),
+            total=totals,
+            lower=np.zeros(q) if lowers is None else lowers,
+            upper=uppers,
+            tol=np.full(q, float(tol)),
+            max_moves=np.full(q, MOST_MOVES if max_iter < 0 else max_iter),
+            libsvm=np.full(q, stopping == "libsvm"),
+            follows=follows,
+        )
 
-    def __add__(self, other) -> Family:
-        return Family(np.concatenate([self.table, other.table]))
-
-    @property
-    def libsvm(self) -> bool:
-        """Whether some problem needs K in single precision."""
-        return bool(self.table[:, 5].any())
+    def joined(self, other: Family) -> Family:
+        """The problems of both, one after the other."""
+        return Family(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
 
 
 @dataclass(frozen=True)
 class Path:
-    """Solutions of q problems on each of s matrices: weights ``B`` (s × q × n), and (s × q) their ``rho``, b'Kb, gap and slack."""
+    """Solutions of q problems on each of s matrices: weights ``B`` (s × q × n), and (s × q) facts about each, as in ``Solution``."""
 
     B: np.ndarray
     rho: np.ndarray
     quadratic: np.ndarray
+    scale: np.ndarray
     gap: np.ndarray
-    slack: np.ndarray
+    size_of_sums: np.ndarray
+    shortfall: np.ndarray
     converged: np.ndarray
 
+    @property
+    def is_zero(self) -> np.ndarray:
+        """Where the certificate cannot tell w = Σ b phi(x) from 0."""
+        return 0.5 * np.abs(self.quadratic) <= np.maximum(self.gap, SUM_PRECISION) * self.scale
 
-def solve_path(K, family: Family) -> Path:
+
+def solve_path(K, family: Family, outliers: int = 0) -> Path:
     """Solve a family of problems on every kernel matrix of a stack K (s × n × n, contiguous).
 
-    The answers do not depend on their neighbours beyond ``tol``.
+    The last ``outliers`` samples are outliers that repel. The answers do not depend on their neighbours beyond ``tol``.
     """
     diag = K.diagonal(axis1=1, axis2=2).copy()
-    size = np.abs(diag).max(axis=1)
-    B = np.empty((len(K), len(family.table), K.shape[1]))
-    facts = np.empty((4, *B.shape[:2]))
-    _solve_path(K, in_single_precision(K) if family.libsvm else K, diag, family.table, CURVATURE_FLOOR, size, B, facts)
-    rho, quadratic, gap, converged = facts
-    return Path(B, rho, quadratic, gap, np.outer(BOUNDARY_SLACK * size, family.table[:, 1]), converged > 0)
+    size = np.array([typical_size(d) for d in diag])
+    targets = K.shape[1] - outliers
+    margin = np.array([negative_margin(d[:targets]) if outliers else 0.0 for d in diag])
+    B = np.empty((len(K), len(family.total), K.shape[1]))
+    facts = np.empty((7, *B.shape[:2]))
+    _solve_path(K, in_single_precision(K) if family.libsvm.any() else K, diag, targets, margin, family, CURVATURE_FLOOR, size, B, facts)
+    rho, quadratic, scale, gap, size_of_sums, shortfall, converged = facts
+    shortfall[:, family.libsvm] = 0.0  # its threshold is rho, wherever it stopped
+    certified = family.libsvm | (gap <= family.tol)
+    return Path(B, rho, quadratic, scale, gap, size_of_sums, shortfall, (converged > 0) & certified)
 
 
 @njit(cache=True, nogil=True)
-def _solve_path(K, K_single, diag, table, floor, size, B, facts):
-    """Fills B with weights and facts with (rho, b'Kb, relative gap, converged)."""
+def _solve_path(K, K_single, diag, targets, margin, family, floor, size, B, facts):
+    """Fills B with weights and facts with what ``certify`` returns, and whether the stopping rule was met."""
     for s in range(len(K)):
-        _solve_one(K[s], K_single[s], diag[s], table, floor, size[s], B[s], facts[:, s])
+        _solve_one(K[s], K_single[s], diag[s], targets, margin[s], family, floor, size[s], B[s], facts[:, s])
 
 
 @njit(cache=True, nogil=True)
-def _solve_one(K, K_single, diag, table, floor, size, B, facts):
+def _solve_one(K, K_single, diag, targets, margin, family, floor, size, B, facts):
     """The same for one matrix."""
     n = diag.size
+    none = np.zeros(n)
     lower = np.zeros(n)
-    upper = np.empty(n)
+    upper = np.zeros(n)
     p = np.empty(n)
     b = np.zeros(n)
     G = np.empty(n)
     alike = True  # equal weights are the optimum so far, as for a one-class SVM centred on its samples
-    for k in range(len(table)):
-        share, total, bound, tol, max_iter = table[k, 0], table[k, 1], table[k, 2], table[k, 3], int(table[k, 4])
-        libsvm, follows = table[k, 5] > 0, table[k, 6] > 0
+    for k in range(family.total.size):
+        share, total, bound, tol = family.linear_share[k], family.total[k], family.upper[k], family.tol[k]
+        libsvm, follows = family.libsvm[k], family.follows[k]
         alike = alike or not follows
         Q = K_single if libsvm else K
         for t in range(n):
+            p[t] = share * (diag[t] if t < targets else diag[t] - margin)
+        for t in range(targets):
             upper[t] = bound
-            p[t] = share * diag[t]
+        for t in range(targets, n):
+            lower[t] = family.lower[k]
         if libsvm:
             b = fill(np.arange(n), lower, upper, total)
         elif alike:
             for t in range(n):
-                b[t] = min(total / n, bound)
+                b[t] = min(total / targets, bound) if t < targets else 0.0
             gradient(Q, p, b, G)
             alike = largest_violation(b, G, lower, upper) <= violation_for(tol, b, G, p, diag, lower)
             if not alike:
-                b = fill(np.argsort(G), lower, upper, total)
+                b = fill(np.argsort(G), none, upper, total)
         else:
             for t in range(n):
-                b[t] *= bound / table[k - 1, 2]
-            change_total(b, np.argsort(G), bound, total)
+                b[t] *= bound / family.upper[k - 1] if t < targets else family.lower[k] / family.lower[k - 1]
+            change_total(b, np.argsort(G), lower, upper, total)
         gradient(Q, p, b, G)
         curvature_floor = floor * (1.0 if libsvm or size == 0.0 else size)
-        _, converged, _ = solve_whole(Q, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, max_iter)
-        quadratic, scale, _ = spread_and_mass(b, G, p, diag, lower)
-        rho = multiplier(b, G, lower, upper)
-        gap = duality_gap(rho, b, G, lower, upper)
-        facts[0, k], facts[1, k], facts[2, k] = rho, quadratic, gap / scale if scale > 0.0 else 0.0
-        facts[3, k] = 1.0 if converged else 0.0
+        _, converged, _ = solve_whole(Q, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, family.max_moves[k])
+        facts[0, k], facts[1, k], facts[2, k], facts[3, k], facts[4, k], facts[5, k] = certify(b, G, p, diag, lower, upper)
+        facts[6, k] = 1.0 if converged else 0.0
         for t in range(n):
             B[k, t] = b[t]
 
 
 @njit(cache=True, nogil=True)
-def gradient(K, p, b, G):
-    """G = Kb + p. Mutates G."""
-    for t in range(b.size):
-        G[t] = p[t]
-    for i in range(b.size):
-        if b[i] != 0.0:
-            for t in range(b.size):
-                G[t] += b[i] * K[i, t]
-
-
-@njit(cache=True, nogil=True)
-def change_total(b, order, upper, total):
-    """Bring the sum of 0 <= b <= upper to total: raise the first in order, or lower the last. Mutates b."""
+def change_total(b, order, lower, upper, total):
+    """Bring the sum of lower <= b <= upper to total: raise the first in order, or lower the last. Mutates b."""
     left = total
     for t in range(b.size):
-        b[t] = min(b[t], upper)
+        b[t] = min(b[t], upper[t])
         left -= b[t]
     for k in range(b.size):
         if left > 0.0:
             t = order[k]
-            step = min(upper - b[t], left)
-            b[t] = upper if step == upper - b[t] else b[t] + step
+            step = min(upper[t] - b[t], left)
+            b[t] = upper[t] if step == upper[t] - b[t] else b[t] + step
         else:
             t = order[b.size - 1 - k]
-            step = max(-b[t], left)
-            b[t] = 0.0 if step == -b[t] else b[t] + step
+            step = max(lower[t] - b[t], left)
+            b[t] = lower[t] if step == lower[t] - b[t] else b[t] + step
         left -= step
         if left == 0.0:
             break

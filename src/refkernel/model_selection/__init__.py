@@ -1,6 +1,6 @@
 """Model selection that shares work between candidates."""
 
-from .engine import Samples
+from .grams import Samples
 from .paths import Formulation, decision_paths
 from .search import OneClassGridSearch
 

@@ -11,8 +11,9 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from .._factor import check_floor
-from ..kernels import Kernel, as_kernel
-from ..one_class import check_solver_params
+from .._one_class import OneClassClassifier
+from ..feature_map import ReferenceFit, ReferenceMap
+from ..kernels import Kernel, Linear, as_kernel
 from .paths import Formulation
 
 KERNEL_AXES = ("scale", "sigma", "gamma", "degree", "coef0")
@@ -44,10 +45,16 @@ class Shared:
     axes: list[KernelAxis] = field(default_factory=list)
     members: list[Alone] = field(default_factory=list)
 
-    def formulation(self, axis: KernelAxis) -> Formulation:
+    @property
+    def repel(self) -> bool:
+        """Whether the dual problem sees known outliers too."""
+        return getattr(self.classifier, "negatives", "ignore") == "repel"
+
+    def formulation(self, axis: KernelAxis, samples) -> Formulation:
         """What to solve on the kernel matrix of an axis."""
         solver = {name: getattr(self.classifier, name) for name in ("tol", "stopping", "max_iter")}
-        return Formulation(self.classifier.formulation, tuple(axis.values), axis.parameter, **solver)
+        C_negative = self.classifier.C_negative if samples.outliers else None
+        return Formulation(self.classifier.classifier.name, tuple(axis.values), axis.parameter, **solver, C_negative=C_negative)
 
 
 @dataclass
@@ -103,6 +110,11 @@ def _place(axes, make, fixed, classifier, along, number):
     axes[key].values.append(value)
 
 
+def final_step(estimator):
+    """The estimator itself, or the last step of a pipeline."""
+    return _steps(estimator)[-1]
+
+
 def _steps(estimator):
     return [step for _, step in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
 
@@ -110,18 +122,20 @@ def _steps(estimator):
 def _shared(estimator):
     """The estimator's parts, if it is a classifier of this package on a kernel that can be shared; else None."""
     *prefix, classifier = (step for step in _steps(estimator) if step not in (None, "passthrough"))
-    if not hasattr(classifier, "solved_parameter") or _is_precomputed(classifier.kernel) or _trains_on_negatives(classifier):
+    if not isinstance(classifier, OneClassClassifier):
         return None
-    check_solver_params(classifier)
-    kernel = as_kernel(classifier.kernel)
-    reference = None
-    if hasattr(kernel, "references"):
-        reference = kernel
-    elif prefix and hasattr(prefix[-1], "kernel_matrix") and _is_linear(classifier.kernel):
-        reference = prefix.pop()
-    if reference is not None:
-        check_floor(reference.eigenvalue_floor)
-    return Shared(prefix, tuple(map(_key, prefix)), reference, classifier)
+    try:
+        classifier._check_params()
+        kernel, reference = as_kernel(classifier.kernel), None
+        if isinstance(kernel, ReferenceFit):
+            reference = kernel
+        elif prefix and isinstance(prefix[-1], ReferenceMap) and type(kernel) is Linear:
+            reference = prefix.pop()
+        if reference is not None:
+            check_floor(reference.eigenvalue_floor)
+    except ValueError:
+        return None  # its own fit says what is wrong
+    return None if kernel.pairwise else Shared(prefix, tuple(map(_key, prefix)), reference, classifier)
 
 
 def _axis_names(estimator) -> dict[str, str]:
@@ -133,26 +147,13 @@ def _axis_names(estimator) -> dict[str, str]:
     final = f"{names[-1]}__" if names else ""
     if shared.reference is None:
         kernel = f"{final}kernel__"
-    elif hasattr(as_kernel(shared.classifier.kernel), "references"):
+    elif isinstance(as_kernel(shared.classifier.kernel), ReferenceFit):
         kernel = f"{final}kernel__kernel__"
     else:
         kernel = f"{names[-2]}__kernel__"
     owned = as_kernel(shared.classifier.kernel if shared.reference is None else shared.reference.kernel).get_params(deep=False)
     parameters = [name for name in ("nu", "C") if name in shared.classifier.get_params(deep=False)]
     return {**{f"{final}{name}": name for name in parameters}, **{f"{kernel}{axis}": axis for axis in KERNEL_AXES if axis in owned}}
-
-
-def _is_linear(kernel) -> bool:
-    return not _is_precomputed(kernel) and type(as_kernel(kernel)) is type(as_kernel("linear"))
-
-
-def _trains_on_negatives(classifier) -> bool:
-    """Whether the dual problem sees known outliers too: what candidates share is made for targets."""
-    return getattr(classifier, "negatives", "ignore") != "ignore"
-
-
-def _is_precomputed(kernel) -> bool:
-    return isinstance(kernel, str) and kernel == "precomputed"
 
 
 def clone_values(params) -> dict[str, Any]:

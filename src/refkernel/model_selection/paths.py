@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import functools
-import operator
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._dual.path import Family, solve_path
-from .._dual.problem import ocsvm_family, svdd_family
+from .._dual.classifiers import CLASSIFIERS, Classifier, bound_of_outliers, negative_margin
+from .._dual.path import Family, Path, solve_path
 from .._dual.solver import STOPPING_RULES
 from .._validation import check_bound, check_choice, check_nu
+from ..kernels import Kernel
 
 
 @dataclass(frozen=True)
 class Formulation:
     """A classifier ("svdd" or "ocsvm") with the values of its parameter ("nu"; for SVDD also "C") to solve for.
 
-    ``tol``, ``stopping`` and ``max_iter`` are those of the estimators.
+    ``tol``, ``stopping``, ``max_iter`` and ``C_negative`` are those of the estimators.
     """
 
     classifier: str
@@ -30,12 +30,17 @@ class Formulation:
     tol: float = 1e-6
     stopping: str = "relative"
     max_iter: int = -1
+    C_negative: float | None = None
 
     def __post_init__(self):
         object.__setattr__(self, "values", tuple(self.values))
         check_choice("classifier", self.classifier, CLASSIFIERS)
-        check_choice("parameter", self.parameter, ("nu",) if self.classifier == "ocsvm" else ("nu", "C"))
+        check_choice("parameter", self.parameter, CLASSIFIERS[self.classifier].parameters)
         check_choice("stopping", self.stopping, STOPPING_RULES)
+
+    def bounds_of_outliers(self, bounds, n, q):
+        """The bound of the weights of q outliers that repel, for each nu n = 1 / C of ``bounds``."""
+        return np.array([bound_of_outliers(self.C_negative, bound, n, q) for bound in bounds])
 
 
 def decision_paths(K, formulations: Sequence[Formulation], K_test, diag_test) -> list[np.ndarray]:
@@ -68,44 +73,91 @@ def decision_paths(K, formulations: Sequence[Formulation], K_test, diag_test) ->
     """
     if np.ndim(K) == 2:
         return [found[0] for found in decision_paths(K[None], formulations, K_test[None], diag_test[None])]
+    return solve_formulations(K, formulations).decisions(K_test, diag_test)
+
+
+def solve_formulations(K, formulations: Sequence[Formulation], outliers: int = 0) -> SolvedPaths:
+    """Solve every value of every formulation on a stack of kernel matrices K (s × n × n), whose last ``outliers`` samples repel."""
     if not np.isfinite(K.sum()):
         raise ValueError("The kernel overflows or is NaN on the training samples. Scale the data first, for example with TargetScaler.")
-    plan = _plan(tuple(formulations), K.shape[1])
-    path = solve_path(np.ascontiguousarray(K, dtype=np.float64), plan.family)
+    plan = _plan(tuple(formulations), K.shape[1] - outliers, outliers)
+    path = solve_path(np.ascontiguousarray(K, dtype=np.float64), plan.family, outliers)
     if not path.converged.all():
         warnings.warn(
-            f"{(~path.converged).sum()} of {path.converged.size} fits reached max_iter. Raise max_iter or tol, or scale the data.",
+            f"{(~path.converged).sum()} of {path.converged.size} fits stopped short of tol. Raise max_iter or tol, or scale the data.",
             ConvergenceWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    decisions = path.B @ K_test.swapaxes(1, 2)
-    decisions *= plan.slope
-    decisions -= plan.share_of_diagonal * diag_test[:, None, :]
-    radius2 = np.maximum(path.quadratic - 2.0 * path.rho, 0.0)
-    decisions += (np.where(plan.is_svdd, radius2 - path.quadratic, -path.rho) + path.slack)[:, :, None]
-    if plan.order is not None:
-        decisions = decisions[:, plan.order]
-    return [decisions[:, part] for part in plan.parts]
+    margin = np.array([negative_margin(k.diagonal()[:-outliers]) for k in K]) if outliers else np.zeros(len(K))
+    return SolvedPaths(plan, path, outliers, margin)
+
+
+@dataclass(frozen=True)
+class SolvedPaths:
+    """The solutions of some formulations on a stack of s kernels, and what follows from them."""
+
+    plan: _Plan
+    path: Path
+    outliers: int
+    margin: np.ndarray
+
+    def of(self, kernels: Sequence[int]) -> SolvedPaths:
+        """The solutions on some of the kernels."""
+        path = Path(**{field.name: getattr(self.path, field.name)[kernels] for field in fields(Path)})
+        return SolvedPaths(self.plan, path, self.outliers, self.margin[kernels])
+
+    def decisions(self, K_test, diag_test, precision=Kernel.precision) -> list[np.ndarray]:
+        """Decision values (s, len(values), t) of test samples for each formulation, as the estimators' ``decision_function``."""
+        found = self.path.B @ K_test.swapaxes(1, 2)
+        for classifier, part in zip(self.plan.classifiers, self.plan.parts, strict=True):
+            decisions = found[:, part]
+            decisions *= classifier.slope
+            decisions -= classifier.diag_share * diag_test[:, None, :]
+            decisions += self._constant(classifier, part, precision)[:, :, None]
+        return self._in_order(found)
+
+    def _constant(self, classifier, part, precision):
+        """What a decision holds besides sums and diagonal: -diag_share · b'Kb - threshold + slack."""
+        path = self.path
+        rho, quadratic = path.rho[:, part], path.quadratic[:, part]
+        slack = classifier.slack(path.size_of_sums[:, part], path.shortfall[:, part], precision)
+        if self.outliers:
+            repelled = (path.B[:, part, -self.outliers :] < 0).any(axis=2)
+            slack = np.where(repelled, 0.5 * self.margin[:, None], slack)
+        return -classifier.threshold(rho, quadratic) - classifier.diag_share * quadratic + slack
+
+    @property
+    def converged(self) -> np.ndarray:
+        """(s, values of the one formulation)."""
+        return self._in_order(self.path.converged)[0]
+
+    @property
+    def degenerate(self) -> np.ndarray:
+        """Where decision values are noise (s, values of the one formulation)."""
+        (classifier,) = self.plan.classifiers
+        noise = self.path.is_zero & ~self.plan.family.libsvm
+        return self._in_order(noise if not classifier.uses_diag else np.zeros_like(noise))[0]
+
+    def _in_order(self, found):
+        """Cut into formulations, with values in the order in which they were given."""
+        found = found if self.plan.order is None else found[:, self.plan.order]
+        return [found[:, part] for part in self.plan.parts]
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """The problems of some formulations, and how decision values follow: slope · Σ b k(x, ·) - share · k(x, x) + offset.
-
-    ``order`` says where the problem of each value is (None: in its place), and ``parts`` which values are whose.
-    """
+    """The problems of some formulations: ``parts`` says which are whose, ``order`` where the problem of each value is (None: in its
+    place)."""
 
     family: Family
+    classifiers: tuple[Classifier, ...]
     order: np.ndarray | None
     parts: list[slice]
-    is_svdd: np.ndarray
-    slope: np.ndarray
-    share_of_diagonal: np.ndarray
 
 
 @functools.lru_cache(maxsize=1024)
-def _plan(formulations, n) -> _Plan:
-    families, orders, svdd, parts = [], [], [], []
+def _plan(formulations, n, outliers) -> _Plan:
+    families, orders, parts = [], [], []
     begin = 0
     for f in formulations:
         if f.parameter == "nu":
@@ -113,17 +165,13 @@ def _plan(formulations, n) -> _Plan:
         else:
             bounds = 1.0 / np.array([check_bound(value, n) for value in f.values])
         order = np.argsort(bounds, kind="stable")  # each starts from the one before: neighbours are close
-        share, totals, uppers = CLASSIFIERS[f.classifier](bounds[order])
-        families.append(Family.of(share, totals, uppers, tol=f.tol, stopping=f.stopping, max_iter=f.max_iter))
+        lowers = -f.bounds_of_outliers(bounds[order], n, outliers) if outliers else None
+        solver = {"tol": f.tol, "stopping": f.stopping, "max_iter": f.max_iter}
+        families.append(Family.of(CLASSIFIERS[f.classifier], bounds[order], lowers, **solver))
         orders.append(begin + np.argsort(order))
-        svdd.append(np.full(bounds.size, f.classifier == "svdd"))
         parts.append(slice(begin, begin + bounds.size))
         begin += bounds.size
-    is_svdd, order = np.concatenate(svdd), np.concatenate(orders)
-    shares = is_svdd[:, None].astype(np.float64)
+    order = np.concatenate(orders)
     in_order = (order == np.arange(begin)).all()
-    return _Plan(functools.reduce(operator.add, families), None if in_order else order, parts, is_svdd, 1.0 + shares, shares)
-
-
-CLASSIFIERS = {"svdd": svdd_family, "ocsvm": ocsvm_family}
-"""For each: bounds nu n -> (share of the diagonal in the linear term, totals, uppers)."""
+    classifiers = tuple(CLASSIFIERS[f.classifier] for f in formulations)
+    return _Plan(functools.reduce(Family.joined, families), classifiers, None if in_order else order, parts)

@@ -11,15 +11,16 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy.stats import rankdata
 from sklearn.base import clone
-from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.exceptions import FitFailedWarning, UndefinedMetricWarning
 from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold, check_cv
-from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state, column_or_1d, indexable
 
+from .._one_class import DOUBTS
+from .._sklearn import BaseSearchCV
 from .._threads import one_blas_thread
-from .._validation import OUTLIER
-from .candidates import clone_values, plan
-from .engine import evaluate
+from .._validation import OUTLIER, is_number
+from .candidates import Alone, clone_values, plan
+from .engine import Task, evaluate
 from .scoring import as_scoring
 
 
@@ -46,17 +47,22 @@ class OneClassGridSearch(BaseSearchCV):
         Shuffles the folds of an int ``cv``, and seeds every random part of the estimator that has no ``random_state``.
     verbose : int, default=0
         Shows a progress bar in a terminal or notebook (needs the extra ``progress``).
+    error_score : "raise" or float, default=nan
+        The score of a candidate whose fit fails on a fold, with a ``FitFailedWarning`` that says why; "raise" raises the error.
+        If every fit fails, ``fit`` raises.
 
     Attributes
     ----------
     cv_results_, best_params_, best_score_, best_index_, best_estimator_, n_splits_, refit_time_, scorer_
         As in ``GridSearchCV``. Times of shared work are split evenly between the candidates that share it.
+        ``cv_results_["doubts"]`` names what a fit of the candidate would warn of on some fold ("degenerate", "indefinite",
+        "far samples", "not converged"); degenerate candidates rank behind all others.
     stage_times_ : dict, seconds by stage, summed over all folds.
 
     Notes
     -----
     ``fit(X, y)``: rows with y = -1 are known outliers. Those of the training folds feed references that ask for them, and train
-    nothing else but ``SVDD(negatives="repel")``, whose candidates run one by one. Scores see both kinds. A fold whose test part
+    nothing else but ``SVDD(negatives="repel")``. Scores see both kinds. A fold whose test part
     lacks one kind cannot be scored by gmean and its kin: its score is NaN, a warning names it, and means are taken over the other
     folds.
 
@@ -72,7 +78,19 @@ class OneClassGridSearch(BaseSearchCV):
     (9, True)
     """
 
-    def __init__(self, estimator, param_grid, *, scoring="gmean", cv=5, refit=True, n_jobs=None, random_state=None, verbose=0):
+    def __init__(
+        self,
+        estimator,
+        param_grid,
+        *,
+        scoring="gmean",
+        cv=5,
+        refit=True,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        error_score=np.nan,
+    ):
         self.estimator = estimator
         self.param_grid = param_grid
         self.scoring = scoring
@@ -81,32 +99,48 @@ class OneClassGridSearch(BaseSearchCV):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.error_score = error_score
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, *, groups=None, **fit_params):
         """Score every candidate on every fold, and refit the best.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Samples of both kinds.
         y : array-like of shape (n_samples,)
             -1 for outliers, +1 for targets.
+        groups : array-like of shape (n_samples,), optional
+            Passed to a ``cv`` splitter that keeps groups together.
+        **fit_params
+            Passed to the estimator's ``fit``; values of one number a sample are cut to the fold. Candidates then share no work.
+
+        Returns
+        -------
+        self
+            The search, with ``best_estimator_`` fitted on all data.
         """
+        if self.error_score != "raise" and not (is_number(self.error_score) or np.isnan(self.error_score)):
+            raise ValueError(f'error_score={self.error_score!r} must be a number or "raise".')
         X, y = indexable(X, y)
         y = None if y is None else column_or_1d(y)
         scoring = as_scoring(self.scoring)
         _check_kinds(y, scoring, self.scoring)
         random_state = check_random_state(self.random_state)
-        splits = list(self._splitter(y, random_state).split(X, y))
+        splits = list(self._splitter(y, random_state).split(X, y, groups))
         candidates = list(ParameterGrid(self.param_grid))
         estimator = _seeded(self.estimator, random_state)
         undefined = _undefined_folds(y, splits, scoring)
-        results = self._evaluate(plan(estimator, candidates), X, y, splits, scoring, len(candidates))
-        results[0][:, undefined] = np.nan
+        parts = [Alone(estimator, params, k) for k, params in enumerate(candidates)] if fit_params else plan(estimator, candidates)
+        task = Task(X, y, scoring, self.error_score, fit_params)
+        rows = self._evaluate(parts, task, splits)
+        _tell_failures(rows)
         self.scorer_ = scoring.scorer
         self.multimetric_ = False
         self.n_splits_ = len(splits)
-        self.cv_results_ = _tabulate(candidates, *results)
-        self._choose(estimator, X, y)
+        self.cv_results_ = _tabulate(candidates, rows, undefined)
+        _tell_doubts(self.cv_results_["doubts"])
+        self._choose(estimator, X, y, fit_params)
         return self
 
     def _splitter(self, y, random_state):
@@ -117,36 +151,69 @@ class OneClassGridSearch(BaseSearchCV):
             return KFold(self.cv, shuffle=True, random_state=seed)
         return _ByKind(self.cv, shuffle=True, random_state=seed)
 
-    def _evaluate(self, parts, X, y, splits, scoring, count):
-        """Arrays (candidates × folds) of test scores, fit times and score times."""
+    def _evaluate(self, parts, task, splits):
+        """The rows of all candidates, for every fold."""
         alone = effective_n_jobs(self.n_jobs) == 1
         tasks = [(fold, group) for fold in range(len(splits)) for group in ([parts] if alone else [[part] for part in parts])]
         remembered: dict = {}
-        arguments = ((group, X, y, *splits[fold], scoring, remembered) for fold, group in tasks)
-        table = np.full((3, count, len(splits)), np.nan)
+        arguments = ((group, task, *splits[fold], remembered) for fold, group in tasks)
+        rows: list[list] = [[] for _ in splits]
         self.stage_times_: dict[str, float] = {}
         with one_blas_thread():  # before any task begins: threads restore each other's limits in any order, and so end with ours
-            if alone:
-                done = itertools.starmap(evaluate, arguments)
-            else:
-                done = Parallel(n_jobs=self.n_jobs, return_as="generator")(itertools.starmap(delayed(_evaluate_quietly), arguments))
+            done = itertools.starmap(evaluate, arguments) if alone else _parallel(self.n_jobs, arguments)
             for (fold, _), found in zip(tasks, _progress(done, len(tasks), self.verbose), strict=True):
-                table[:, found.candidates, fold] = found.scores, found.fit_time, found.score_time
+                rows[fold].extend(found.rows)
                 for stage, seconds in found.stages.items():
                     self.stage_times_[stage] = self.stage_times_.get(stage, 0.0) + seconds
-        return table
+        return rows
 
-    def _choose(self, estimator, X, y):
+    def _choose(self, estimator, X, y, fit_params):
         results = self.cv_results_
         self.best_index_ = int(self.refit(results)) if callable(self.refit) else int(results["rank_test_score"].argmin())
         self.best_score_ = float(results["mean_test_score"][self.best_index_])
         self.best_params_ = results["params"][self.best_index_]
         if self.refit:
             start = time.perf_counter()
-            self.best_estimator_ = clone(estimator).set_params(**clone_values(self.best_params_)).fit(X, y)
+            self.best_estimator_ = clone(estimator).set_params(**clone_values(self.best_params_)).fit(X, y, **fit_params)
             self.refit_time_ = time.perf_counter() - start
             if hasattr(self.best_estimator_, "feature_names_in_"):
                 self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+
+def _parallel(n_jobs, arguments):
+    """The tasks in parallel: results as they come, where the backend can give them so."""
+    tasks = itertools.starmap(delayed(_evaluate_quietly), arguments)
+    try:
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    except ValueError:  # multiprocessing gives them all at the end
+        parallel = Parallel(n_jobs=n_jobs)
+    return parallel(tasks)
+
+
+def _tell_failures(rows):
+    """Raise if every fit failed, warn if some did: what went wrong, and how often."""
+    failures = [row.failure for fold in rows for row in fold if row.failure]
+    if not failures:
+        return
+    counts = {text: failures.count(text) for text in dict.fromkeys(failures)}
+    total = sum(map(len, rows))
+    reasons = "\n".join(f"{count} of {total} fits failed with:\n{text}" for text, count in counts.items())
+    if len(failures) == total:
+        raise ValueError(f"All the {total} fits failed. Pass error_score='raise' to stop at the first.\n{reasons}")
+    warnings.warn(f"{len(failures)} of {total} fits failed; their scores are error_score.\n{reasons}", FitFailedWarning, stacklevel=3)
+
+
+def _tell_doubts(doubts):
+    """One warning for all that fits of candidates would warn of."""
+    counts = {name: sum(name in text.split(", ") for text in doubts) for name in DOUBTS}
+    found = [f"{count} as {name!r}" for name, count in counts.items() if count]
+    if found:
+        worst = "degenerate" if counts["degenerate"] else next(name for name, count in counts.items() if count)
+        warnings.warn(
+            f"Of {len(doubts)} candidates, a fit would warn of {', '.join(found)}: see cv_results_['doubts'].",
+            DOUBTS[worst][0],
+            stacklevel=3,
+        )
 
 
 class _ByKind(StratifiedKFold):
@@ -204,8 +271,16 @@ def _undefined_folds(y, splits, scoring):
     return undefined
 
 
-def _tabulate(candidates, scores, fit_time, score_time):
-    """``cv_results_`` with the keys of GridSearchCV."""
+def _tabulate(candidates, rows, undefined):
+    """``cv_results_`` with the keys of GridSearchCV, and the doubts; means are over the folds that can be scored."""
+    table = np.full((3, len(candidates), len(rows)), np.nan)
+    doubts: list[dict[str, None]] = [{} for _ in candidates]
+    for fold, found in enumerate(rows):
+        for row in found:
+            table[:, row.candidate, fold] = row.score, row.fit_time, row.score_time
+            doubts[row.candidate].update(dict.fromkeys(row.doubts))
+    scores, fit_time, score_time = table
+    scores[:, undefined] = np.nan
     results: dict = {}
     for name, values in (("fit_time", fit_time), ("score_time", score_time)):
         results[f"mean_{name}"], results[f"std_{name}"] = values.mean(axis=1), values.std(axis=1)
@@ -216,10 +291,21 @@ def _tabulate(candidates, scores, fit_time, score_time):
         results[f"param_{name}"] = np.ma.MaskedArray(column, [name not in params for params in candidates])
     results["params"] = candidates
     results |= {f"split{fold}_test_score": scores[:, fold] for fold in range(scores.shape[1])}
-    mean = np.nanmean(scores, axis=1)
-    results["mean_test_score"], results["std_test_score"] = mean, np.nanstd(scores, axis=1)
-    results["rank_test_score"] = rankdata(-mean, method="min").astype(np.int32)
+    defined = np.delete(scores, undefined, axis=1)
+    results["mean_test_score"], results["std_test_score"] = defined.mean(axis=1), defined.std(axis=1)
+    results["doubts"] = np.array([", ".join(names) for names in doubts], dtype=object)
+    results["rank_test_score"] = _ranks(results["mean_test_score"], np.array(["degenerate" in names for names in doubts]))
     return results
+
+
+def _ranks(mean, degenerate):
+    """1 for the best mean; degenerate candidates come behind all others, and failed ones last."""
+    known = mean[~np.isnan(mean)]
+    if known.size == 0:
+        return np.ones(mean.size, dtype=np.int32)
+    worse = np.ptp(known) + 1.0
+    keyed = np.where(np.isnan(mean), known.min() - 2.0 * worse, mean - worse * degenerate)
+    return rankdata(-keyed, method="min").astype(np.int32)
 
 
 def _progress(results, total, verbose):

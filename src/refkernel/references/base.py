@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,49 +12,11 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
+from .._distances import MODERATE
+from .._training import HOW_TO_PASS_OUTLIERS, TrainingRows
+
 GENERATED = -1
-"""The index of a reference vector that is no training row."""
-
-MODERATE = (1e-100, 1e100)
-"""Between these, squares and sums of squares are exact enough."""
-
-HOW_TO_PASS_OUTLIERS = "pass y to fit with -1 for the rows of X that are known outliers"
-
-OUTLIER_SIZES = {"balanced": "min(targets, outliers)", "outliers": "the number of outliers"}
-"""The sizes that only known outliers give a meaning, and what it is."""
-
-
-@dataclass(frozen=True)
-class TrainingRows:
-    """The rows ``X`` of one fit; ``targets`` and ``outliers`` hold the row numbers of each kind."""
-
-    X: Any
-    targets: np.ndarray
-    outliers: np.ndarray
-
-    def count(self, size) -> int:
-        """The number that a size stands for here."""
-        n, q = self.targets.size, self.outliers.size
-        if isinstance(size, str) and size in OUTLIER_SIZES:
-            if q == 0:
-                raise ValueError(
-                    f'size="{size}" is {OUTLIER_SIZES[size]}, and there is no outlier: {HOW_TO_PASS_OUTLIERS}, or give a number.'
-                )
-            return q if size == "outliers" else min(n, q)
-        if isinstance(size, str) and size == "rounded_half":
-            return n - n // 2
-        if isinstance(size, Integral) and not isinstance(size, bool):
-            m = int(size)
-        elif isinstance(size, float | np.floating) and np.isfinite(size):
-            m = int(np.floor(size * n + 1e-9))  # 0.29 * 100 is 28.999999999999996
-        else:
-            raise ValueError(
-                f"size={size!r} must be a fraction of the targets (float), a count (int) "
-                'or one of "balanced", "outliers" and "rounded_half".'
-            )
-        if m < 1:
-            raise ValueError(f"size={size!r} of {n} targets leaves {m} reference vectors; at least 1 is needed. Raise size.")
-        return m
+"""The index of a reference vector that is not a training row."""
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky, lapack
-from sklearn.base import clone
-from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from .._validation import check_positive
+from ..kernels import RBF, Kernel
 from .base import Strategy, at_most, choice, float_rows, known_outliers, members, moderate
 
 SCORED_TARGETS = 4000
@@ -107,13 +106,10 @@ def leverage_scores(K, ridge) -> np.ndarray:
 
 
 def _kernel_matrix(kernel, X):
-    """K of a kernel object that is fitted on X, or of the RBF kernel whose sigma² is the mean squared distance."""
-    if hasattr(kernel, "fit"):
-        return clone(kernel, safe=False).fit(X)(X)
-    if not (isinstance(kernel, str) and kernel == "rbf"):
+    """K of a kernel that is resolved on X; "rbf" is the RBF kernel whose sigma² is the mean squared distance."""
+    if not isinstance(kernel, Kernel) and not (isinstance(kernel, str) and kernel == "rbf"):
         raise ValueError(f'kernel={kernel!r} must be "rbf" or a kernel object, such as refkernel.kernels.Laplacian() or Function(f).')
-    D = euclidean_distances(_without_offset(moderate(X)[0]), squared=True)
-    return np.exp(D * (-0.5 / (D.mean() or 1.0)))
+    return RBF(scale=1.0).fit(moderate(X)[0])(moderate(X)[0]) if isinstance(kernel, str) else kernel.fit(X)(X)
 
 
 def _without_offset(X):

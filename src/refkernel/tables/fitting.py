@@ -14,15 +14,16 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from .._training import HOW_TO_PASS_OUTLIERS
 from .._validation import OUTLIER, check_choice, check_nu, check_positive
 from ..exceptions import TableError
 from ..feature_map import ReferenceKernel
 from ..kernels import RBF
 from ..model_selection import OneClassGridSearch
-from ..one_class import SVDD, OneClassSVM
+from ..one_class_svm import OneClassSVM
 from ..preprocessing import TargetImputer, TargetScaler
 from ..references import NAMES, Normal
-from ..references.base import HOW_TO_PASS_OUTLIERS
+from ..svdd import SVDD
 from .columns import (
     Feature,
     check_finite,

@@ -14,10 +14,11 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.neighbors import LocalOutlierFactor
 from sklearn.svm import SVC, OneClassSVM
 
-from ...kernels import RBF, root_mean_squared_distance
+from ..._distances import root_mean_squared_distance
+from ...kernels import RBF
 from ...model_selection import Formulation, decision_paths
 from ...model_selection.scoring import rates
-from ...novelty import ReferenceResidual
+from ...residual import ReferenceResidual
 from .methods import ALL, COUNTS, SCALES, VALUES
 
 NEIGHBOURS = (20, 5, 10, 35)

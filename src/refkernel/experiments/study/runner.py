@@ -14,13 +14,10 @@ import numpy as np
 from scipy.linalg import lapack
 from threadpoolctl import threadpool_limits
 
-from ..._dual.path import MOST_MOVES
-from ..._dual.problem import NEGATIVE_MARGIN, svdd_with_negatives
-from ..._dual.smo import fill, multiplier, solve_whole
-from ..._dual.solver import CURVATURE_FLOOR
+from ..._timing import Clock
 from ...datasets import load_task
 from ...model_selection import Formulation, Samples, decision_paths
-from ...model_selection.engine import Clock
+from ...model_selection.paths import solve_formulations
 from ...model_selection.scoring import rates
 from ...references import TrainingRows
 from ..article.protocol import EIGENVALUE_FLOOR, Unit
@@ -165,7 +162,7 @@ def _decisions(part, references, count, classifiers, clock) -> dict[str, np.ndar
         found |= dict(zip(plain, _paths(K_ZZ, n, n + q, plain), strict=True))
         clock.lap("solving")
     if "svddneg" in classifiers:
-        found["svddneg"] = np.array([_repelled(K, n, q) for K in K_ZZ])
+        found["svddneg"] = _repelled(K_ZZ, n, q)
         clock.lap("solving with negatives")
     if "esvdd" in classifiers:
         K_ZZ = np.stack([_ellipsoidal(Phi, n) for _, Phi in spaces])
@@ -181,23 +178,11 @@ def _paths(K_ZZ, n, begin, classifiers):
 
 
 def _repelled(K_ZZ, n, q):
-    """Decision values (values × t) of SVDDs that n targets attract and the next q samples repel, on those after.
-
-    As ``SVDD(negatives="repel")`` on a precomputed kernel, without the estimator around the solver: there are thousands of them.
-    """
-    K = np.ascontiguousarray(K_ZZ[: n + q, : n + q])
-    diag, signs = K.diagonal().copy(), np.repeat([1.0, -1.0], [n, q])
-    floor, order = CURVATURE_FLOOR * max(float(diag.max()), 1e-300), np.argsort(-K[:n, :n].sum(axis=0))
-    found = np.empty((len(VALUES), len(K_ZZ) - n - q))
-    for v, nu in enumerate(VALUES):
-        problem = svdd_with_negatives(diag, 1.0 / (nu * n), 1.0 / (nu * q), signs)
-        b = fill(order, np.zeros(n + q), problem.upper, 1.0)
-        G = K @ b + problem.p
-        solve_whole(K, diag, problem.p, b, G, problem.lower, problem.upper, TOL, False, floor, MOST_MOVES)
-        quadratic = b @ (G - problem.p)
-        radius2 = max(quadratic - 2.0 * multiplier(b, G, problem.lower, problem.upper), 0.0) + 0.5 * NEGATIVE_MARGIN * diag.max()
-        found[v] = radius2 - quadratic + 2.0 * K_ZZ[n + q :, : n + q] @ b - K_ZZ.diagonal()[n + q :]
-    return found
+    """Decision values (scales × values × t) of SVDDs that n targets attract and the next q samples repel, on those after."""
+    known = n + q
+    solved = solve_formulations(K_ZZ[:, :known, :known], [Formulation("svdd", VALUES, tol=TOL)], q)
+    (decisions,) = solved.decisions(K_ZZ[:, known:, :known], K_ZZ.diagonal(axis1=1, axis2=2)[:, known:])
+    return decisions
 
 
 def _ellipsoidal(Phi, n):

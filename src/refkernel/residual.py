@@ -8,12 +8,11 @@ import numpy as np
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._dual.problem import BOUNDARY_SLACK
 from ._params import NestedParams
+from ._training import training_rows
 from ._validation import check_nu, is_number
 from .feature_map import ReferenceMap
-from .kernels import RBF, as_kernel
-from .one_class import training_rows
+from .kernels import as_kernel
 from .references import GENERATED
 
 WHOLE_SHARE = 1e-9
@@ -33,7 +32,7 @@ class ReferenceResidual(OutlierMixin, NestedParams):
 
     Parameters
     ----------
-    kernel : kernel object, str or callable, default=RBF()
+    kernel : kernel object, str or callable, default="rbf"
         The base kernel: see :mod:`refkernel.kernels`.
     references : str, array of shape (m, n_features) or strategy, default="subset"
         Where the references come from: see :class:`ReferenceMap`. Known outliers cannot be among them: their residual would be 0.
@@ -66,7 +65,7 @@ class ReferenceResidual(OutlierMixin, NestedParams):
     array([ 1, -1])
     """
 
-    def __init__(self, kernel=RBF(), references="subset", nu=0.1, rank=None, center=True, eigenvalue_floor=1e-6, random_state=None):  # noqa: B008 (copied before it changes: NestedParams)
+    def __init__(self, kernel="rbf", references="subset", nu=0.1, rank=None, center=True, eigenvalue_floor=1e-6, random_state=None):
         self.kernel = kernel
         self.references = references
         self.nu = nu
@@ -97,12 +96,12 @@ class ReferenceResidual(OutlierMixin, NestedParams):
         if training.targets.size < 2:
             raise ValueError("The threshold needs targets beside the references, at least 2 in all; got 1 sample (n_samples = 1).")
         reference_map = ReferenceMap(self.kernel, self.references, self.center, self.eigenvalue_floor, self.random_state)
-        self.map_ = reference_map.fit_copy(training, None, None)
+        self.map_ = reference_map.resolve(training)
         self.rank_ = _components(self.rank, self.map_.eigenvalues_)
         self.held_out_ = self._held_out(training)
         score = -self.map_.residual(X[self.held_out_], self.rank_)
-        size = np.abs(self.map_.kernel_.diag(X[self.held_out_])).max()
-        self.offset_ = _quantile(score, weight[self.held_out_], nu) - BOUNDARY_SLACK * float(size)
+        size = np.median(np.abs(self.map_.kernel_.diag(X[self.held_out_])))
+        self.offset_ = _quantile(score, weight[self.held_out_], nu) - self.map_.precision * float(size)
         return self
 
     def fit_predict(self, X, y=None, **kwargs):

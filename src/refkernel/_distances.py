@@ -1,0 +1,123 @@
+"""Squared distances between rows, and what is measured from them: the engine below kernels and references.
+
+Symbols: ``X`` (n × d) and ``Z`` (m × d) hold samples in rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numba import njit
+
+MANY_ROWS = 512
+"""From this many rows, distances are prepared in one jitted pass; below, NumPy's several passes are as fast and need no compiling."""
+
+FAR = 1e3
+"""Up to this squared norm, rounding lifts a squared distance of 0 by less than 1e-12, which no kernel value shows."""
+
+MODERATE = (1e-100, 1e100)
+"""Between these sizes, squares and sums of squares neither overflow nor vanish."""
+
+
+def squared_norms(X) -> np.ndarray:
+    """||x||² for every row."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    X = np.asarray(X, dtype=np.float64)
+    return np.einsum("ij,ij->i", X, X)
+
+
+def negative_squared_distances(X, Z=None) -> np.ndarray:
+    """-||x - z||² for all pairs (n × m); ``Z=None`` stands for ``Z = X``."""
+    X = np.asarray(X, dtype=np.float64)
+    D = DistancesTo(X if Z is None else Z, 1.0, X.shape[0])(X)
+    if Z is None:
+        np.fill_diagonal(D, 0.0)
+    return D
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})  # lets sums use vector registers
+def extend(X, origin, per_unit, rows):
+    """Fill ``rows`` with [y, ||y||², 1] for y = (x - origin) / unit, and return the largest ||y||². Mutates rows."""
+    n, d = X.shape
+    largest = 0.0
+    for i in range(n):
+        norm = 0.0
+        for j in range(d):
+            y = (X[i, j] - origin[j]) * per_unit
+            rows[i, j] = y
+            norm += y * y
+        rows[i, d] = norm
+        rows[i, d + 1] = 1.0
+        largest = max(largest, norm)
+    return largest
+
+
+class DistancesTo:
+    """X -> -||x - z||² / unit² for all z, as one matrix product of the extended rows [x, ||x||², 1] and [2z, -1, -||z||²].
+
+    With ``and_zero``, a column of zeros follows.
+
+    Rows are first moved by a row of Z: distances stay, and far-away data lose no digits. Blocks of up to ``rows`` rows are
+    computed in buffers that the next call uses again.
+    """
+
+    def __init__(self, Z, unit, rows, and_zero=False):
+        Z = np.asarray(Z, dtype=np.float64)
+        if Z.ndim != 2 or len(Z) == 0:
+            raise ValueError(f"Samples must be rows of a 2-d array with at least one row; got shape {Z.shape}.")
+        (m, d), self.origin = Z.shape, Z[0]
+        self._per_unit = 1.0 / max(unit, np.finfo(float).tiny)
+        self._left, self._out = np.empty((rows, d + 2)), np.empty((rows, m + and_zero))
+        self._right = np.zeros((d + 2, m + and_zero))
+        with np.errstate(over="ignore", under="ignore"):
+            moved = (Z - self.origin) * self._per_unit
+            norms = squared_norms(moved)
+            self._right[:d, :m], self._right[d, :m], self._right[d + 1, :m] = 2.0 * moved.T, -1.0, -norms
+        self._far, self._m = norms.max() > FAR, m
+
+    def __call__(self, X):
+        X = np.asarray(X)
+        n = len(X)
+        if X.ndim != 2 or X.shape[1] != self.origin.size or n > len(self._left):
+            raise ValueError(f"X has shape {X.shape}; (up to {len(self._left)}, {self.origin.size}) was expected: as many columns as Z.")
+        if n == 0:
+            return self._out[:0]
+        left, out = self._left[:n], self._out[:n]
+        with np.errstate(over="ignore", under="ignore"):
+            if n >= MANY_ROWS:
+                farthest = extend(X, self.origin, self._per_unit, left)
+            else:
+                moved = np.subtract(X, self.origin, out=left[:, :-2])
+                np.multiply(moved, self._per_unit, out=moved)
+                norms = np.einsum("ij,ij->i", moved, moved)
+                left[:, -2], left[:, -1], farthest = norms, 1.0, norms.max()
+            np.matmul(left, self._right, out=out)
+        if self._far or farthest > FAR:
+            np.minimum(out, 0.0, out=out)
+            out[:, self._m :] = 0.0  # an infinite norm times 0 is NaN
+        return out
+
+
+def root_mean_squared_distance(X, sample_weight=None) -> float:
+    """The square root of the mean of ||x - z||² over all n² (weighted) pairs: sqrt(2 · the total variance)."""
+    if sp.issparse(X):
+        w = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+        mean = X.T @ w / w.sum()
+        return float(np.sqrt(max(2.0 * (np.average(squared_norms(X), weights=w) - mean @ mean), 0.0)))
+    Y = np.asarray(X, dtype=np.float64)
+    Y = Y - Y[0]
+    Y -= np.average(Y, axis=0, weights=sample_weight)
+    unit = np.abs(Y).max(initial=0.0)
+    if not unit:
+        return 0.0
+    return float(unit * np.sqrt(2.0 * np.average(squared_norms(Y / unit), weights=sample_weight)))
+
+
+def mean_l1_distance(X, sample_weight=None) -> float:
+    """The mean of ||x - z||_1 over all n² (weighted) pairs, feature by feature from sorted values: O(d n log n)."""
+    X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+    w = np.full(X.shape[0], 1.0 / X.shape[0]) if sample_weight is None else sample_weight / np.sum(sample_weight)
+    order = np.argsort(X, axis=0, kind="stable")
+    below = np.cumsum(w[order], axis=0)[:-1]
+    return float(np.sum(2.0 * below * (1.0 - below) * np.diff(np.take_along_axis(X, order, axis=0), axis=0)))

@@ -1,0 +1,162 @@
+"""How far a point is from the optimum: violation, multiplier, duality gap. Jitted, and nothing is mutated."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+EXTRA_DIGITS = 0.01
+"""Weights settle later than the objective does: violations are driven this far below what the gap needs."""
+
+ROUNDING = 4.0 * np.finfo(np.float64).eps
+"""Gradients are not known better than this share of the size of their terms."""
+
+STALE = 1e4
+"""Kernel values this many times larger than those of the samples with weight cost the gradient four digits when they pass through."""
+
+SCALE_FLOOR = 1e-6
+"""The spread that a tolerance refers to is taken as at least this share of the kernel's size, so that a set whose
+weighted samples coincide still has a tolerance that double precision can meet."""
+
+
+@njit(cache=True, nogil=True)
+def largest_violation(b, G, lower, upper):
+    """The largest gradient that may shrink less the smallest that may grow; 0 where no pair can move."""
+    g_up = np.inf
+    g_down = -np.inf
+    for t in range(b.size):
+        if b[t] < upper[t]:
+            g_up = min(g_up, G[t])
+        if b[t] > lower[t]:
+            g_down = max(g_down, G[t])
+    return max(g_down - g_up, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def violation_for(tol, b, G, p, diag, lower):
+    """The violation that keeps the gap well within ``tol`` of the scale, as far as rounding lets it be seen."""
+    _, scale, mass = spread_and_mass(b, G, p, diag, lower)
+    return max(EXTRA_DIGITS * tol * scale / mass if mass > 0.0 else 0.0, ROUNDING * size_of_sums(b, diag))
+
+
+@njit(cache=True, nogil=True)
+def size_of_sums(b, diag):
+    """The size of the terms of Σ b_i K_ij for a sample j that carries weight: Σ |b_i| sqrt |K_ii| · max sqrt |K_jj|.
+
+    Samples without weight do not count: however far away one is, it changes no sum.
+    """
+    total, heaviest = 0.0, 0.0
+    for t in range(b.size):
+        if b[t] != 0.0:
+            root = np.sqrt(abs(diag[t]))
+            total += abs(b[t]) * root
+            heaviest = max(heaviest, root)
+    return total * heaviest
+
+
+@njit(cache=True, nogil=True)
+def is_stale(b, diag):
+    """Whether samples without weight are so far away that moves through them may have left their rounding in the gradient."""
+    largest, heaviest = 0.0, 0.0
+    for t in range(b.size):
+        largest = max(largest, abs(diag[t]))
+        if b[t] != 0.0:
+            heaviest = max(heaviest, abs(diag[t]))
+    return largest > STALE * heaviest
+
+
+@njit(cache=True, nogil=True)
+def certify(b, G, p, diag, lower, upper):
+    """What a solution is worth: (rho, b'Kb, scale, gap / scale, size of sums, shortfall).
+
+    ``shortfall`` is how far below rho the smallest gradient of a weight that may grow is: 0 at the optimum. A threshold that is lower
+    by this leaves nobody outside but samples at their upper bound.
+    """
+    quadratic, scale, _ = spread_and_mass(b, G, p, diag, lower)
+    rho = multiplier(b, G, lower, upper)
+    gap = duality_gap(rho, b, G, lower, upper)
+    smallest = np.inf
+    for t in range(b.size):
+        if b[t] < upper[t]:
+            smallest = min(smallest, G[t])
+    shortfall = max(rho - smallest, 0.0)
+    return rho, quadratic, scale, gap / scale if scale > 0.0 else 0.0, size_of_sums(b, diag), shortfall
+
+
+@njit(cache=True, nogil=True)
+def multiplier(b, G, lower, upper):
+    """rho: the mean gradient of the free weights; without any, the middle of what optimality allows."""
+    free = 0
+    mean = 0.0
+    lowest = -np.inf
+    highest = np.inf
+    for t in range(b.size):
+        if lower[t] < b[t] < upper[t]:
+            free += 1
+            mean += (G[t] - mean) / free
+        elif b[t] > lower[t]:
+            lowest = max(lowest, G[t])
+        elif b[t] < upper[t]:
+            highest = min(highest, G[t])
+    if free > 0:
+        return mean
+    if lowest == -np.inf:
+        return highest
+    if highest == np.inf:
+        return lowest
+    return 0.5 * (lowest + highest)
+
+
+@njit(cache=True, nogil=True)
+def gap_at(rho, b, G, lower, upper):
+    """What the objective can still lose: Σ (b - lower)(G - rho)₊ + (upper - b)(rho - G)₊, for any rho."""
+    gap = 0.0
+    for t in range(b.size):
+        if G[t] > rho:
+            gap += (b[t] - lower[t]) * (G[t] - rho)
+        else:
+            gap += (upper[t] - b[t]) * (rho - G[t])
+    return gap
+
+
+@njit(cache=True, nogil=True)
+def duality_gap(rho, b, G, lower, upper):
+    """The smaller of two valid bounds: at rho, and at the smallest gradient that may grow (at most violation · mass)."""
+    g_up = np.inf
+    for t in range(b.size):
+        if b[t] < upper[t]:
+            g_up = min(g_up, G[t])
+    if g_up == np.inf:
+        return 0.0
+    return min(gap_at(rho, b, G, lower, upper), gap_at(g_up, b, G, lower, upper))
+
+
+@njit(cache=True, nogil=True)
+def spread_and_mass(b, G, p, diag, lower):
+    """The problem's own scale and the weight that can move: (b'Kb, scale, Σ (b - lower)).
+
+    scale = ½ |Σb · Σ b_i K_ii - b'Kb|: half the weighted spread of the samples in the kernel's space, which neither a
+    multiple of the kernel nor a common part of all samples can hide.
+    """
+    quadratic = 0.0
+    weighted_diag = 0.0
+    total = 0.0
+    size = 0.0
+    weights = 0.0
+    mass = 0.0
+    for t in range(b.size):
+        quadratic += b[t] * (G[t] - p[t])
+        weighted_diag += b[t] * diag[t]
+        total += b[t]
+        size += abs(b[t] * diag[t])
+        weights += abs(b[t])
+        mass += b[t] - lower[t]
+    scale = max(0.5 * abs(total * weighted_diag - quadratic), SCALE_FLOOR * 0.5 * weights * size)
+    return quadratic, scale, mass
+
+
+def typical_size(diag) -> float:
+    """The largest |K_ii|, or their median where a few far-away samples are beyond all others."""
+    sizes = np.abs(diag)
+    largest, median = float(sizes.max()), float(np.median(sizes))
+    return largest if largest <= STALE * median or median == 0.0 else median

@@ -1,0 +1,86 @@
+"""One description of each classifier: its dual problem, its score and its threshold.
+
+Everything that fits, searches, exports or draws a classifier follows from these few numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .problem import DualProblem, Solution
+
+NEGATIVE_MARGIN = 1e-8
+"""How far outside the ball outliers are asked to lie, as a share of the kernel's size: free targets and free outliers would otherwise
+both lie on the boundary, where no threshold separates them. Half of it exceeds the solver's default tolerance and rounding."""
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """The dual  min ½ b'Kb + linear_share · diag(K)'b,  Σ b = total, 0 <= b <= upper,  and what follows from its solution.
+
+        score(x) = slope · Σ b_i k(x_i, x) - diag_share · (k(x, x) + b'Kb)
+
+    At a training sample the score is slope · G_i - diag_share · b'Kb, so that the threshold is the same expression at rho.
+    ``parameters`` are those that set the problem's bounds, ``scaled`` gives (totals, uppers) for values of nu · n = 1 / C.
+    """
+
+    name: str
+    linear_share: float
+    slope: float
+    diag_share: float
+    parameters: tuple[str, ...]
+    scaled: Callable[[Any], tuple[Any, Any]]
+
+    @property
+    def uses_diag(self) -> bool:
+        """Whether a score needs k(x, x)."""
+        return self.diag_share != 0.0
+
+    def problem(self, diag: np.ndarray, bound: float, signed_weight: np.ndarray, bound_outliers: float = 0.0) -> DualProblem:
+        """The dual problem for samples of these weights; negative ones mark outliers that repel, within [-bound_outliers |w|, 0]."""
+        is_target = signed_weight >= 0
+        margin = 0.0 if is_target.all() else negative_margin(diag[is_target])
+        p = self.linear_share * np.where(is_target, diag, diag - margin)
+        total, upper = self.scaled(bound)
+        return DualProblem(p, bound_outliers * np.minimum(signed_weight, 0.0), upper * np.maximum(signed_weight, 0.0), float(total))
+
+    def score(self, sums: Any, diag: Any, quadratic: Any) -> Any:
+        """The score from Σ b_i k(x_i, x), k(x, x) and b'Kb."""
+        return self.slope * sums - self.diag_share * diag - self.diag_share * quadratic if self.uses_diag else self.slope * sums
+
+    def threshold(self, rho: Any, quadratic: Any) -> Any:
+        """The score on the boundary; -R² for SVDD, which rounding must not make positive."""
+        boundary = self.slope * rho - self.diag_share * quadratic
+        return np.minimum(boundary, 0.0) if self.uses_diag else boundary
+
+    def slack(self, size_of_sums: Any, shortfall: Any, precision: float) -> Any:
+        """How far below the boundary a score may be and still count as inside: rounding, and what the solver left."""
+        return np.maximum(precision * size_of_sums, self.slope * shortfall)
+
+    def is_degenerate(self, solution: Solution) -> bool:
+        """Whether every score is rounding noise: w = 0 in a score that is w · phi(x) alone."""
+        return not self.uses_diag and solution.is_zero
+
+
+def negative_margin(diag_targets: np.ndarray) -> float:
+    """How far beyond the boundary outliers are asked to lie: by the typical target, so that one far-away row does not set it."""
+    sizes = np.abs(diag_targets)
+    return NEGATIVE_MARGIN * float(np.median(sizes) or sizes.max())
+
+
+def bound_of_outliers(C_negative: float | None, bound: float, n: float, q: float) -> float:
+    """C_negative; by default what gives q outliers together as much weight as n targets, for nu n = 1 / C = bound."""
+    return n / (bound * q) if C_negative is None else C_negative
+
+
+OCSVM = Classifier("ocsvm", 0.0, 1.0, 0.0, ("nu",), lambda bound: (bound, np.ones_like(bound)))
+"""min ½ b'Kb, Σ b = nu n, 0 <= b <= 1: scikit-learn's scaling, so that decision values equal its."""
+
+SVDD = Classifier("svdd", -0.5, 2.0, 1.0, ("nu", "C"), lambda bound: (np.ones_like(bound), 1.0 / bound))
+"""min ½ b'Kb - ½ diag(K)'b, Σ b = 1, 0 <= b <= C: Tax and Duin's dual, halved (as LIBSVM's tools solve it)."""
+
+CLASSIFIERS = {classifier.name: classifier for classifier in (SVDD, OCSVM)}

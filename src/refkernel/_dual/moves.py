@@ -1,0 +1,97 @@
+"""Pair moves, and the feasible points they start from. Jitted: arrays in, numbers out; each says what it mutates."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # unchecked division lets the loop over gains use vector registers
+def smo(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter):
+    """Move pairs of weights until no pair violates optimality by eps. Mutates b and G.
+
+    i is the weight with the smallest gradient that may grow; j, among those that may shrink, promises the largest
+    decrease of the objective (second order). Ties go to the later index, as in LIBSVM.
+    Returns the moves made, the last violation, and the smallest curvature met.
+    """
+    n = b.size
+    gain = np.empty(n)
+    grow, shrink = np.empty(n), np.empty(n)  # how much the weight wants to, -inf where it may not
+    for t in range(n):
+        grow[t] = -G[t] if b[t] < upper[t] else -np.inf
+        shrink[t] = G[t] if b[t] > lower[t] else -np.inf
+    curvature_met = np.inf
+    moves = 0
+    while True:
+        g_i = -largest(grow)
+        g_max = largest(shrink)
+        violation = g_max - g_i
+        if not violation > 0.0 or violation < eps or moves >= max_iter:
+            return moves, max(violation, 0.0), curvature_met
+        moves += 1
+
+        i = last_index(grow, -g_i)
+        K_i, diag_i = K[i], diag[i]
+        for t in range(n):
+            d = max(shrink[t] - g_i, 0.0)
+            gain[t] = d * d / max(diag_i + diag[t] - 2.0 * K_i[t], curvature_floor)
+        best = largest(gain)
+        j = last_index(gain, best) if best > 0.0 else last_index(shrink, g_max)  # squares of tiny kernels underflow
+        K_j = K[j]
+
+        curvature = diag_i + diag[j] - 2.0 * K_i[j]
+        curvature_met = min(curvature_met, curvature)
+        step = (G[j] - g_i) / max(curvature, curvature_floor)
+        room_i = upper[i] - b[i]
+        room_j = b[j] - lower[j]
+        if step >= min(room_i, room_j):  # the bound is met exactly, so that "free" is an exact notion
+            step = min(room_i, room_j)
+        b[i] = upper[i] if step == room_i else b[i] + step
+        b[j] = lower[j] if step == room_j else b[j] - step
+        for t in range(n):
+            G[t] += step * (K_i[t] - K_j[t])
+        for t in range(n):
+            grow[t] = -G[t] if b[t] < upper[t] else -np.inf
+        for t in range(n):
+            shrink[t] = G[t] if b[t] > lower[t] else -np.inf
+
+
+@njit(cache=True, nogil=True)
+def largest(values):
+    """The largest value: four at a time, each comparison waiting for none of the other three."""
+    a, b, c, d = -np.inf, -np.inf, -np.inf, -np.inf
+    fours = values.size // 4 * 4
+    for t in range(0, fours, 4):
+        a = values[t] if values[t] > a else a
+        b = values[t + 1] if values[t + 1] > b else b
+        c = values[t + 2] if values[t + 2] > c else c
+        d = values[t + 3] if values[t + 3] > d else d
+    for t in range(fours, values.size):
+        a = max(a, values[t])
+    return max(max(a, b), max(c, d))
+
+
+@njit(cache=True, nogil=True)
+def last_index(values, value):
+    """The last place that holds a value; the first place where none does."""
+    last = 0
+    for t in range(values.size):  # through all, without a way out, in vector registers
+        last = t if values[t] == value else last
+    return last
+
+
+@njit(cache=True, nogil=True)
+def fill(order, lower, upper, total):
+    """The feasible point that raises weights to their upper bound in the given order until they sum to total."""
+    b = np.empty(lower.size)
+    left = total
+    for t in range(lower.size):
+        b[t] = lower[t]
+        left -= lower[t]
+    for t in order:
+        step = max(min(upper[t] - lower[t], left), 0.0)
+        b[t] = upper[t] if step == upper[t] - lower[t] else b[t] + step
+        left -= step
+        if left <= 0.0:
+            break
+    return b

@@ -1,0 +1,184 @@
+"""Newton steps on the free weights. Jitted: arrays in, numbers out; each says what it mutates."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+DEPENDENT = 1e-11
+"""A sample whose part outside the span of the others is below this share of the kernel's size is taken as dependent."""
+
+AT_BOUND = 1e-12
+"""A weight this close to a bound, as a share of its range, is off it by the rounding of sums only."""
+
+NEWTON_STEPS = 30
+"""Newton steps in a turn."""
+
+MOST_FREE = 256
+"""Newton steps are for this many free weights: beyond, factorising costs more than the pair moves it saves."""
+
+
+@njit(cache=True, nogil=True)
+def polish(K, b, G, lower, upper):
+    """Newton steps on the free weights, until one meets no bound. Mutates b and G; False if there are more to take."""
+    F = np.empty(0, np.intp)
+    U = np.empty((0, 0))
+    anew, dependent = True, False
+    for _ in range(NEWTON_STEPS):
+        if anew:
+            free = free_weights(b, lower, upper)
+            if free.size < 2 or free.size > MOST_FREE:
+                return True
+            U, F = factorise_free(K, free)
+            anew, dependent = False, F.size < free.size
+            dropped = False
+        if take_step(K, F, newton_step(U, G[F]), b, G, lower, upper):
+            if not (dependent and dropped):
+                return True
+            anew = True  # without the weights that met a bound, others no longer depend on the rest
+        else:
+            dropped = True
+            for c in range(F.size - 1, -1, -1):
+                if not lower[F[c]] < b[F[c]] < upper[F[c]]:
+                    drop(U, F.size, c)
+                    for k in range(c + 1, F.size):
+                        F[k - 1] = F[k]
+                    F = F[:-1]
+    return False
+
+
+@njit(cache=True, nogil=True)
+def free_weights(b, lower, upper):
+    """The indices of the weights strictly between their bounds."""
+    F = np.empty(b.size, np.intp)
+    f = 0
+    for t in range(b.size):
+        if lower[t] < b[t] < upper[t]:
+            F[f] = t
+            f += 1
+    return F[:f]
+
+
+@njit(cache=True, nogil=True)
+def factorise_free(K, F):
+    """U with U'U = K_FF + t 11', upper triangular and of leading size r, and the r indices of F that it is for.
+
+    Dependent samples are skipped (their weights stay put). The common part t 11' is invisible to steps of sum 0 and makes centred
+    kernels regular.
+    """
+    f = F.size
+    t = 0.0
+    for c in range(f):
+        t = max(t, abs(K[F[c], F[c]]))
+    U = np.zeros((f, f))
+    kept = np.empty(f, np.intp)
+    r = 0
+    for c in range(f):
+        K_c, U_c = K[F[c]], U[c, c:]
+        for k in range(U_c.size):
+            U_c[k] = K_c[F[c + k]] + t
+        for i in range(r):
+            V = U[kept[i], c:]
+            v = V[0]
+            for k in range(U_c.size):
+                U_c[k] -= v * V[k]
+        if not U_c[0] > DEPENDENT * t:
+            continue
+        root = np.sqrt(U_c[0])
+        for k in range(U_c.size):
+            U_c[k] /= root
+        kept[r] = c
+        r += 1
+    if r < f:
+        for i in range(r):
+            for k in range(i, r):
+                U[i, k] = U[kept[i], kept[k]]
+    return U, F[kept[:r]]
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})  # lets dot products use vector registers
+def newton_step(U, G):
+    """The step of sum 0 after which the gradients G are equal, where U'U is the kernel matrix (plus a common part)."""
+    r = G.size
+    ones = np.ones(r)
+    grad = G.copy()
+    for c in range(r):  # on views that begin where a loop does: indices that cannot be negative let it use vector registers
+        u, x, g = U[c, c + 1 : r], ones[c + 1 :], grad[c + 1 :]
+        ones[c] /= U[c, c]
+        grad[c] /= U[c, c]
+        one, slope = ones[c], grad[c]
+        for k in range(u.size):
+            x[k] -= one * u[k]
+        for k in range(u.size):
+            g[k] -= slope * u[k]
+    sum_ones, sum_grad = 0.0, 0.0
+    for c in range(r - 1, -1, -1):
+        u, x, g = U[c, c + 1 : r], ones[c + 1 :], grad[c + 1 :]
+        one, slope = ones[c], grad[c]
+        for k in range(u.size):
+            one -= u[k] * x[k]
+            slope -= u[k] * g[k]
+        ones[c], grad[c] = one / U[c, c], slope / U[c, c]
+        sum_ones += ones[c]
+        sum_grad += grad[c]
+    rho = sum_grad / sum_ones if r > 0 else 0.0
+    for c in range(r):
+        grad[c] = rho * ones[c] - grad[c]
+    return grad
+
+
+@njit(cache=True, nogil=True)
+def take_step(K, F, step, b, G, lower, upper):
+    """Move the weights F along the step as far as the bounds allow, and no further than all of it.
+
+    Mutates b and G. Returns whether it was all.
+    """
+    part = 1.0
+    first = -1
+    for c in range(F.size):
+        t = F[c]
+        if step[c] != 0.0:
+            allowed = ((upper[t] if step[c] > 0.0 else lower[t]) - b[t]) / step[c]
+            if allowed < part:
+                part = allowed
+                first = c
+    for c in range(F.size):
+        t = F[c]
+        new = min(max(b[t] + part * step[c], lower[t]), upper[t])
+        if c == first:
+            new = upper[t] if step[c] > 0.0 else lower[t]
+        change = new - b[t]
+        b[t] = new
+        K_t = K[t]
+        for i in range(G.size):
+            G[i] += change * K_t[i]
+    return first < 0
+
+
+@njit(cache=True, nogil=True)
+def drop(U, r, c):
+    """Take row and column c out of the matrix whose factor of size r is U, by rotations of the rows below. Mutates U."""
+    for i in range(r):
+        begin = max(c, i - 1)
+        to, source = U[i, begin : r - 1], U[i, begin + 1 : r]
+        for k in range(to.size):
+            to[k] = source[k]
+    for i in range(c, r - 1):
+        u, v = U[i, i : r - 1], U[i + 1, i : r - 1]
+        size = np.hypot(u[0], v[0])
+        cos, sin = u[0] / size, v[0] / size
+        for k in range(u.size):
+            x, y = u[k], v[k]
+            u[k] = cos * x + sin * y
+            v[k] = cos * y - sin * x
+
+
+@njit(cache=True, nogil=True)
+def snap(b, lower, upper):
+    """Put weights that rounding left a hair off a bound onto it, so that "free" is an exact notion. Mutates b."""
+    for t in range(b.size):
+        margin = AT_BOUND * (upper[t] - lower[t])
+        if b[t] <= lower[t] + margin:
+            b[t] = lower[t]
+        elif b[t] >= upper[t] - margin:
+            b[t] = upper[t]

@@ -1,0 +1,72 @@
+"""One problem on a kernel matrix that is held whole. Jitted."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from .certificate import EXTRA_DIGITS, duality_gap, is_stale, largest_violation, multiplier, spread_and_mass, violation_for
+from .moves import smo
+from .newton import polish, snap
+
+COARSE = 1e5
+"""The first pair moves stop at this multiple of the final tolerance; Newton steps usually finish."""
+
+MOVES_PER_TURN = 0.25
+"""Pair moves for each sample (at least 8) before Newton steps get their turn."""
+
+PATIENCE = 20
+"""After this many turns a sufficiently small gap also ends the solve; after ten times as many, tol itself does: where samples
+coincide, many weights are equally good, and rounding keeps moving them."""
+
+
+@njit(cache=True, nogil=True)
+def solve_whole(K, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, max_iter):
+    """Optimise all weights together until the stopping rule holds. Mutates b and G.
+
+    LIBSVM's rule: pair moves until no pair violates by ``tol``. Ours: pair moves and, in turn, Newton steps on the free weights,
+    until no pair violates by what ``tol`` allows. Pair moves soon find which weights are free and the last digits late; Newton steps
+    give these at once. Where both go on and on, the duality gap decides: see PATIENCE.
+
+    Returns the moves made, whether the rule was met within ``max_iter`` moves, and the smallest curvature met.
+    """
+    moves = 0
+    turns = 0
+    curvature_met = np.inf
+    eps = tol if libsvm else violation_for(tol, b, G, p, diag, lower)
+    goal = eps if libsvm else COARSE * eps
+    turn = max_iter if libsvm else max(int(MOVES_PER_TURN * b.size), 8)
+    violation = largest_violation(b, G, lower, upper)
+    solved = violation < eps if libsvm else violation <= eps
+    while not solved and moves < max_iter and not np.isnan(eps):
+        made, violation, met = smo(K, diag, b, G, lower, upper, goal, curvature_floor, min(turn, max_iter - moves))
+        moves += made
+        turns += 1
+        curvature_met = min(curvature_met, met)
+        if libsvm:
+            solved = violation <= eps
+            continue
+        complete = polish(K, b, G, lower, upper)
+        eps = violation_for(tol, b, G, p, diag, lower)  # the problem's scale is known better as the weights settle
+        goal = eps
+        solved = complete and largest_violation(b, G, lower, upper) <= eps
+        if not solved and turns % PATIENCE == 0:
+            _, _, mass = spread_and_mass(b, G, p, diag, lower)
+            enough = eps * mass if turns < 10 * PATIENCE else eps * mass / EXTRA_DIGITS
+            solved = duality_gap(multiplier(b, G, lower, upper), b, G, lower, upper) <= enough
+        if solved and is_stale(b, diag):
+            gradient(K, p, b, G)
+            solved = largest_violation(b, G, lower, upper) <= eps or turns >= 10 * PATIENCE
+    snap(b, lower, upper)
+    return moves, solved, curvature_met
+
+
+@njit(cache=True, nogil=True)
+def gradient(K, p, b, G):
+    """G = Kb + p. Mutates G."""
+    for t in range(b.size):
+        G[t] = p[t]
+    for i in range(b.size):
+        if b[i] != 0.0:
+            for t in range(b.size):
+                G[t] += b[i] * K[i, t]

@@ -1,0 +1,84 @@
+"""A kernel that is not held whole: the worst violators are moved among themselves, one working set after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .certificate import is_stale, largest_violation, violation_for
+from .moves import smo
+from .newton import MOST_FREE, free_weights, polish, snap
+
+WORKING_SET = 256
+"""Samples that are optimised together."""
+
+MOST_REFRESHES = 10
+"""A gradient whose rounding came from far-away rows is computed again at most this often."""
+
+
+def solve_by_working_sets(problem, rows, b, G, tol, stopping, floor, limit):
+    """As ``solve_whole``, for a kernel that is not held whole. Mutates b and G."""
+    moves, curvature, eps = 0, np.inf, tol
+    for _ in range(MOST_REFRESHES):
+        made = 1
+        while made > 0 and moves < limit:
+            if stopping == "relative":
+                eps = violation_for(tol, b, G, problem.p, rows.diag, problem.lower)
+            made, met = _improve(problem, rows, b, G, eps, floor, limit - moves)
+            moves, curvature = moves + made, min(curvature, met)
+        if stopping == "libsvm" or not is_stale(b, rows.diag):
+            break
+        G[:] = gradient(problem, rows, b)
+        if largest_violation(b, G, problem.lower, problem.upper) <= eps or moves >= limit:
+            break
+    if stopping == "relative":
+        _polish(problem, rows, b, G)
+    snap(b, problem.lower, problem.upper)
+    return moves, largest_violation(b, G, problem.lower, problem.upper) <= eps, curvature
+
+
+def _improve(problem, rows, b, G, eps, floor, max_iter):
+    """One working set: the worst violators, moved among themselves. Mutates b and G; returns moves and curvature."""
+    W = _working_set(b, G, problem.lower, problem.upper)
+    if W.size == 0:
+        return 0, np.inf
+    b_W, G_W = b[W], G[W]
+    worst = G_W[b_W > problem.lower[W]].max() - G_W[b_W < problem.upper[W]].min()
+    made, _, met = smo(rows.block(W), rows.diag[W], b_W, G_W, problem.lower[W], problem.upper[W], max(eps, 0.1 * worst), floor, max_iter)
+    changed = b_W != b[W]
+    rows.add(G, W[changed], b_W[changed] - b[W][changed])
+    b[W] = b_W
+    return made, met
+
+
+def _polish(problem, rows, b, G):
+    """Newton steps on the free weights, where these are few and it helps. Mutates b and G."""
+    F = free_weights(b, problem.lower, problem.upper)
+    if not 2 <= F.size <= MOST_FREE:
+        return
+    moved, G_moved, b_F = b.copy(), G.copy(), b[F]
+    polish(rows.block(F), b_F, G[F], problem.lower[F], problem.upper[F])
+    moved[F] = b_F
+    rows.add(G_moved, F, b_F - b[F])
+    before, after = (largest_violation(*point, problem.lower, problem.upper) for point in ((b, G), (moved, G_moved)))
+    if after < before:
+        b[:], G[:] = moved, G_moved
+
+
+def _working_set(b, G, lower, upper):
+    """Half a working set of the smallest gradients that may grow, half of the largest that may shrink."""
+    up, down = np.flatnonzero(b < upper), np.flatnonzero(b > lower)
+    if up.size == 0 or down.size == 0:
+        return np.empty(0, dtype=np.intp)
+    up, down = up[G[up] < G[down].max()], down[G[down] > G[up].min()]
+    half = WORKING_SET // 2
+    if up.size > half:
+        up = up[np.argpartition(G[up], half)[:half]]
+    if down.size > half:
+        down = down[np.argpartition(-G[down], half)[:half]]
+    return np.union1d(up, down)
+
+
+def gradient(problem, rows, b):
+    """Kb + p."""
+    support = np.flatnonzero(b)
+    return rows.times(support, b[support]) + problem.p

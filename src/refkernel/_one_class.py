@@ -1,0 +1,300 @@
+"""What SVDD and the one-class SVM share: fit, scores and warnings, from one description of each (``_dual.classifiers``)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import lapack
+from sklearn.base import OutlierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._blocks import in_blocks
+from ._distances import squared_norms
+from ._dual.classifiers import Classifier
+from ._dual.problem import DualProblem
+from ._dual.solver import STOPPING_RULES, WHOLE, solve
+from ._dual.sources import Cached, Dense, Features
+from ._params import NestedParams
+from ._training import training_rows
+from ._validation import check_choice, check_positive
+from .exceptions import DegenerateSolutionWarning, FarSamplesWarning
+from .kernels import as_kernel
+from .kernels.base import SYMMETRY_TOLERANCE, Kernel
+
+DOUBTS: dict[str, tuple[type[Warning], str]] = {
+    "not converged": (
+        ConvergenceWarning,
+        "{stop} with a relative duality gap of {gap:.2g} (tol={tol:g}). Raise max_iter or tol, or scale the data.",
+    ),
+    "indefinite": (
+        UserWarning,
+        "The kernel is indefinite on the training samples: the solution is a stationary point, not a certified optimum.",
+    ),
+    "coarse": (
+        UserWarning,
+        "For this kernel the samples are nearly alike: rounding decides at the boundary. Scale the data first, for example with "
+        "TargetScaler, or use a narrower kernel.",
+    ),
+    "degenerate": (
+        DegenerateSolutionWarning,
+        "The one-class SVM's optimum is w = 0: its decision values are noise. The targets' mean is (nearly) the origin of the "
+        "kernel's space, as after centring on the training samples. Use center=False, references other than the targets, or SVDD.",
+    ),
+    "far samples": (
+        FarSamplesWarning,
+        "Samples far from all references are accepted: this kernel maps them all to one point, and that lies inside. Widen the "
+        "base kernel (scale=10), choose references that reach where new samples may fall, or use the plain kernel.",
+    ),
+}
+"""What a fit may warn of, by name: a search marks its candidates with the same names."""
+
+
+class OneClassClassifier(OutlierMixin, NestedParams):
+    """The fit and the scores that both classifiers share; each adds its description and its dual problem."""
+
+    classifier: ClassVar[Classifier]
+    """The dual problem, the score and the threshold."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None):
+        """Describe the target rows of X.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training samples; the kernel matrix (n_samples, n_samples) for ``kernel="precomputed"``.
+        y : array-like of shape (n_samples,), optional
+            -1 marks known outliers: they feed the references that ask for them, and train nothing else but
+            ``SVDD(negatives="repel")``. All other rows are targets, labelled +1.
+        sample_weight : array-like of shape (n_samples,), optional
+            The bound of each row's dual weight is multiplied by its weight; a weight of 0 leaves the row out.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_params()
+        kernel = as_kernel(self.kernel)
+        X = self._validated(X, kernel, reset=True)
+        training, weight = training_rows(X, y, sample_weight)
+        used, signed_weight = self._used_rows(training, weight)
+        make_problem = self._problem_maker(signed_weight)
+        self.kernel_ = kernel.resolve(training, weight[training.targets], self.random_state)
+        rows = self._source(X, used)
+        check_values(rows.diag, X)
+        solution = solve(make_problem(rows.diag), rows, tol=self.tol, stopping=self.stopping, max_iter=self.max_iter)
+        self._store(X, used, solution, rows)
+        self._doubts = self._doubts_about(solution, rows, X[used] if self.classifier.uses_diag else None)
+        stop = f"max_iter={self.max_iter} was reached" if 0 <= self.max_iter <= solution.n_iter else "The solver stopped"
+        for doubt in self._doubts:
+            category, message = DOUBTS[doubt]
+            warnings.warn(message.format(stop=stop, gap=solution.gap, tol=self.tol), category, stacklevel=2)
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> np.ndarray:
+        """Fit, and label the training rows.
+
+        Parameters
+        ----------
+        X, y
+            As for ``fit``.
+        **kwargs
+            Passed to ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            +1 for targets, -1 for outliers.
+        """
+        self.fit(X, y, **kwargs)
+        if not (self.kernel_.pairwise and self.classifier.uses_diag):
+            return self.predict(X)
+        return self.predict(X, diag=X.diagonal() if sp.issparse(X) else np.diagonal(X))
+
+    def decision_function(self, X: Any, *, diag: Any = None) -> np.ndarray:
+        """``score_samples(X) - offset_``: at least 0 for samples that belong to the targets.
+
+        Parameters
+        ----------
+        X, diag
+            As for ``score_samples``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The decision values.
+        """
+        return self.score_samples(X, diag=diag) - self.offset_
+
+    def predict(self, X: Any, *, diag: Any = None) -> np.ndarray:
+        """Label samples: +1 for targets, -1 for outliers.
+
+        Parameters
+        ----------
+        X, diag
+            As for ``score_samples``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            +1 where ``decision_function`` is at least 0, else -1.
+        """
+        return np.where(self.decision_function(X, diag=diag) >= 0, 1, -1)
+
+    def score_samples(self, X: Any, *, diag: Any = None) -> np.ndarray:
+        """The raw score of each sample; higher is more normal. A row's score does not depend on the rows beside it.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            For ``kernel="precomputed"``: k(X, training samples), of shape (n_samples, n_training_samples).
+        diag : array-like of shape (n_samples,), optional
+            k(x, x) of each sample. Needed by SVDD with ``kernel="precomputed"``, and used only there.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The scores; finite for finite samples.
+        """
+        check_is_fitted(self)
+        X = self._validated(X, self.kernel_, reset=False)
+        given = self._given_diag(X, diag)
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums, norms = self._sums_and_norms(X, given)
+            return finite_scores(self.classifier.score(sums, norms, self._quadratic))
+
+    def _sums_and_norms(self, X, diag):
+        """Σ b_i k(x, x_i) and k(x, x) for every row of X (the latter only where the score uses it)."""
+        kernel = self.kernel_
+        if self._normal is not None:
+            Phi = kernel.features(X)
+            sums = in_blocks(lambda rows: lambda block: block @ self._normal, Phi, np.empty(len(Phi)), self._normal.size)
+            return sums, squared_norms(Phi) if self.classifier.uses_diag else None
+        weights = np.append(self.dual_coef_[0], 0.0)
+
+        def make(rows):
+            values = kernel.against(self._landmarks, rows)
+            return lambda block: values(block) @ weights
+
+        sums = in_blocks(make, X, np.empty(X.shape[0]), weights.size, kernel.thread_safe)
+        return sums, diag if diag is not None or not self.classifier.uses_diag else kernel.diag(X)
+
+    def _given_diag(self, X, diag):
+        """k(x, x) where the user must bring it, checked; None where the kernel computes it or nobody needs it."""
+        if not (self.kernel_.pairwise and self.classifier.uses_diag):
+            return None
+        if diag is None:
+            return self.kernel_.diag(X)  # says how to pass it
+        diag = np.asarray(diag, dtype=np.float64)
+        if diag.shape != (X.shape[0],):
+            raise ValueError(f"diag has shape {diag.shape}; ({X.shape[0]},) was expected: k(x, x) for each row of X.")
+        if not np.isfinite(diag).all():
+            raise ValueError("diag holds NaN or infinite values; it must be finite: k(x, x) for each row of X.")
+        return diag
+
+    def _validated(self, X, kernel, reset):
+        X = validate_data(self, X, reset=reset, accept_sparse="csr" if kernel.accepts_sparse else False, dtype=np.float64)
+        return kernel.checked(X, training=reset)
+
+    def _check_params(self) -> None:
+        """Raise for parameters that no data make right."""
+        check_choice("stopping", self.stopping, STOPPING_RULES)
+        check_positive("tol", self.tol)
+        check_positive("cache_size", self.cache_size)
+        if not isinstance(self.max_iter, Integral) or self.max_iter < -1:
+            raise ValueError(f"max_iter={self.max_iter!r} must be an int >= 0, or -1 for max(10 million, 100 n).")
+
+    def _used_rows(self, training, weight):
+        """The rows that the dual problem sees, and their weights."""
+        return training.targets, weight[training.targets]
+
+    def _problem_maker(self, signed_weight) -> Callable[[np.ndarray], DualProblem]:
+        """The function from diag(K) to the dual problem, after every check that needs no kernel value."""
+        raise NotImplementedError
+
+    def _source(self, X, used):
+        """Where the solver finds K."""
+        K = self.kernel_.matrix(X, used)
+        if K is not None:
+            return Dense(K)
+        X = X if np.array_equal(used, np.arange(X.shape[0])) else X[used]
+        Phi = self.kernel_.features(X)
+        return Cached(self.kernel_, X, self.cache_size) if Phi is None else Features(Phi)
+
+    def _store(self, X, used, solution, rows):
+        support = solution.support
+        self.support_ = used[support]
+        self.dual_coef_ = solution.b[None, support]
+        self.support_vectors_ = np.empty((0, X.shape[1])) if self.kernel_.pairwise else X[self.support_]
+        self._normal = solution.b[support] @ rows.Phi[support] if isinstance(rows, Features) else None
+        self._quadratic = float(solution.quadratic)
+        self.n_iter_ = solution.n_iter
+        self.duality_gap_ = solution.gap
+        self.offset_ = float(self.classifier.threshold(solution.rho, solution.quadratic)) - self._slack(solution)
+
+    @property
+    def _landmarks(self):
+        """The support vectors, as the kernel takes them."""
+        return self.support_ if self.kernel_.pairwise else self.support_vectors_
+
+    def _slack(self, solution) -> float:
+        shortfall = solution.shortfall if self.stopping == "relative" else 0.0
+        return float(self.classifier.slack(solution.size_of_sums, shortfall, self.kernel_.precision))
+
+    def _doubts_about(self, solution, rows, X) -> tuple[str, ...]:
+        """The names of what to warn of."""
+        doubts = {
+            "not converged": not solution.converged,
+            "indefinite": solution.curvature < -SYMMETRY_TOLERANCE * np.abs(rows.diag).max()
+            or (rows.n <= WHOLE and is_indefinite(self.kernel_, rows.whole)),
+            "coarse": self._is_coarse(solution, X),
+            "degenerate": self.stopping == "relative" and self.classifier.is_degenerate(solution),
+        }
+        doubts["far samples"] = not doubts["degenerate"] and self._accepts_far_samples()
+        return tuple(name for name, holds in doubts.items() if holds)
+
+    def _is_coarse(self, solution, X) -> bool:
+        """Whether rounding decides at the boundary."""
+        return False
+
+    def _accepts_far_samples(self) -> bool:
+        Phi = self.kernel_.far_features()
+        if Phi is None:
+            return False
+        return bool(self.classifier.score(Phi @ self._normal, Phi @ Phi, self._quadratic) >= self.offset_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        kernel = as_kernel(self.kernel)
+        tags.input_tags.pairwise = kernel.pairwise
+        tags.input_tags.sparse = kernel.accepts_sparse
+        return tags
+
+
+def is_indefinite(kernel: Kernel, matrix: Callable[[], np.ndarray]) -> bool:
+    """Whether a kernel of unknown kind turns out to be indefinite on the samples of a (small) kernel matrix."""
+    if kernel.positive_definite:
+        return False
+    K = matrix()
+    shift = SYMMETRY_TOLERANCE * max(np.abs(K).max(), np.finfo(float).tiny) * len(K)
+    return lapack.dpotrf(K + shift * np.eye(len(K)))[1] > 0
+
+
+def finite_scores(scores: np.ndarray) -> np.ndarray:
+    """Scores of samples so far away that they overflow: the lowest (or highest) finite number; NaN counts as lowest."""
+    if np.isfinite(scores).all():
+        return scores
+    most = np.finfo(np.float64).max
+    return np.nan_to_num(scores, nan=-most, posinf=most, neginf=-most)
+
+
+def check_values(diag, X) -> None:
+    """Raise where all values are so small that the kernel underflows."""
+    if not np.any(diag) and (X.nnz if sp.issparse(X) else np.any(X)):
+        raise ValueError("The kernel is 0 on every training sample: it underflows. Scale the data first, for example with TargetScaler.")

@@ -1,0 +1,169 @@
+"""Kernels from elsewhere: scikit-learn's by name, a function, a matrix; and what a user may pass for a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics import pairwise
+
+from .base import Kernel, check_matrix, symmetric
+from .products import Linear, Polynomial, Sigmoid
+from .stationary import RBF, Laplacian
+
+
+class Pairwise(Kernel):
+    """Any kernel of ``sklearn.metrics.pairwise`` by name.
+
+    Parameters
+    ----------
+    metric : str
+        Its name, as for ``sklearn.metrics.pairwise.pairwise_kernels``.
+    params : dict, optional
+        Its parameters.
+
+    Examples
+    --------
+    >>> import refkernel as rk
+    >>> rk.kernels.Pairwise("chi2", {"gamma": 2.0})([[1.0, 0.0]]).round(4)
+    array([[1.]])
+    """
+
+    def __init__(self, metric: str, params: dict[str, Any] | None = None):
+        self.metric = metric
+        self.params = params
+
+    def __call__(self, X, Z=None):
+        K = pairwise.pairwise_kernels(X, Z, metric=self.metric, **(self.params or {}))
+        return check_matrix(K, np.asarray(X) if isinstance(X, list) else X, Z, f"kernel {self.metric!r}")
+
+
+class Function(Kernel):
+    """A callable ``function(X, Z)`` that returns the n × m kernel matrix, as scikit-learn's SVMs take it.
+
+    Parameters
+    ----------
+    function : callable
+    """
+
+    accepts_sparse = False
+    thread_safe = False
+
+    def __init__(self, function: Callable):
+        self.function = function
+
+    def __call__(self, X, Z=None):
+        X = np.asarray(X)
+        K = np.asarray(self.function(X, X if Z is None else np.asarray(Z)), dtype=np.float64)
+        return check_matrix(K, X, Z, f"kernel function {getattr(self.function, '__name__', self.function)!s}")
+
+
+class Precomputed(Kernel):
+    """Kernel values that were computed elsewhere.
+
+    Parameters
+    ----------
+    K : array-like of shape (N, N), optional
+        The kernel matrix of all samples that will be met. X is then a column of row numbers into it, for ``fit`` and for
+        ``predict``; everything works as on features, cross-validation among it.
+        Without K (as for ``kernel="precomputed"``), X itself holds kernel values: ``fit`` takes the square matrix of the training
+        samples, ``predict`` k(X, training samples), and k(x, x) as ``diag`` where the score needs it (SVDD).
+
+    Examples
+    --------
+    >>> import numpy as np, refkernel as rk
+    >>> X = np.random.default_rng(0).normal(size=(30, 2))
+    >>> K, rows = rk.RBF().fit(X)(X), np.arange(30)[:, None]
+    >>> rk.SVDD(rk.kernels.Precomputed(K)).fit(rows[:20]).predict(rows[20:]).shape
+    (10,)
+    """
+
+    def __init__(self, K: Any = None):
+        self.K = K
+
+    @property
+    def pairwise(self):  # type: ignore[override]
+        """Whether X holds kernel values, so that splitting rows must split columns too."""
+        return self.K is None
+
+    @property
+    def accepts_sparse(self):
+        return self.K is None
+
+    def resolve(self, rows, sample_weight=None, random_state=None):
+        if self.K is None:
+            return self
+        K = np.asarray(self.K, dtype=np.float64)
+        if K.ndim != 2 or K.shape[0] != K.shape[1] or not np.isfinite(K).all():
+            raise ValueError(f"K must be a square matrix of finite numbers, the kernel matrix of all samples; got shape {K.shape}.")
+        return Precomputed(symmetric(K, "precomputed kernel matrix"))
+
+    def checked(self, X, training):
+        if self.K is not None:
+            _row_numbers(X, len(self.K))
+            return X
+        X = X.toarray() if sp.issparse(X) else X
+        if training and X.shape[0] != X.shape[1]:
+            raise ValueError(f'With kernel="precomputed", fit takes the square kernel matrix of the samples; X has shape {X.shape}.')
+        return X
+
+    def matrix(self, X, rows):
+        if self.K is not None:
+            return None
+        return symmetric(X[np.ix_(rows, rows)], "precomputed kernel matrix")
+
+    def landmarks(self, X, rows):
+        return X[rows] if self.K is not None else np.asarray(rows)
+
+    def __call__(self, X, Z=None):
+        if self.K is not None:
+            x = _row_numbers(X, len(self.K))
+            return self.K[np.ix_(x, x if Z is None else _row_numbers(Z, len(self.K)))]
+        return X if Z is None else X[:, Z]
+
+    def diag(self, X):
+        if self.K is None:
+            raise ValueError(
+                'With kernel="precomputed", SVDD needs k(x, x) of the samples to score: pass diag, of shape (n_samples,). '
+                "For cross-validation use kernel=Precomputed(K), with row numbers as X."
+            )
+        x = _row_numbers(X, len(self.K))
+        return self.K[x, x]
+
+
+def _row_numbers(X, count):
+    """X as row numbers below count, if it is a column of such."""
+    X = np.asarray(X)
+    x = X[:, 0].astype(np.intp) if X.ndim == 2 and X.shape[1] == 1 and np.isfinite(X).all() else None
+    if x is None or not (x == X[:, 0]).all() or x.min(initial=0) < 0 or x.max(initial=-1) >= count:
+        raise ValueError(f"With Precomputed(K), X must be one column of row numbers from 0 to {count - 1}; got shape {X.shape}.")
+    return x
+
+
+NAMES: dict[str, Callable[[], Kernel]] = {
+    "rbf": RBF,
+    "linear": Linear,
+    "poly": Polynomial,
+    "polynomial": Polynomial,
+    "laplacian": Laplacian,
+    "sigmoid": Sigmoid,
+    "precomputed": Precomputed,
+}
+
+
+def as_kernel(kernel: Any) -> Kernel:
+    """The kernel object that a user's name, callable or object stands for."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, str):
+        if kernel in NAMES:
+            return NAMES[kernel]()
+        if kernel in pairwise.PAIRWISE_KERNEL_FUNCTIONS:
+            return Pairwise(kernel)
+        known = sorted({*NAMES, *pairwise.PAIRWISE_KERNEL_FUNCTIONS})
+        raise ValueError(f"kernel={kernel!r} is not known. Use one of {known}, a kernel object, or a callable.")
+    if callable(kernel):
+        return Function(kernel)
+    raise ValueError(f"kernel={kernel!r} is neither a name, a kernel object nor a callable.")

@@ -1,0 +1,126 @@
+"""Kernels made of kernels: ``k1 + k2``, ``k1 * k2``, ``2.0 * k``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._validation import check_positive
+from .base import Kernel
+
+
+class _Pair(Kernel):
+    """Two kernels that see the same rows."""
+
+    def __init__(self, first: Any, second: Any):
+        self.first = first
+        self.second = second
+
+    def resolve(self, rows, sample_weight=None, random_state=None):
+        return type(self)(self.first.resolve(rows, sample_weight, random_state), self.second.resolve(rows, sample_weight, random_state))
+
+    @property
+    def fit_on(self):
+        if self.first.fit_on != self.second.fit_on:
+            raise ValueError(f"One kernel has fit_on={self.first.fit_on!r}, the other {self.second.fit_on!r}: they must agree.")
+        return self.first.fit_on
+
+    @property
+    def accepts_sparse(self):
+        return self.first.accepts_sparse and self.second.accepts_sparse
+
+    @property
+    def thread_safe(self):
+        return self.first.thread_safe and self.second.thread_safe
+
+    @property
+    def positive_definite(self):
+        return self.first.positive_definite and self.second.positive_definite
+
+    @property
+    def precision(self):
+        return max(self.first.precision, self.second.precision)
+
+
+class Sum(_Pair):
+    """k(x, z) = k1(x, z) + k2(x, z).
+
+    Examples
+    --------
+    >>> import refkernel as rk
+    >>> (rk.kernels.Linear() + 2.0 * rk.kernels.Linear())([[1.0]], [[2.0]])
+    array([[6.]])
+    """
+
+    @property
+    def vanishes(self):
+        return self.first.vanishes and self.second.vanishes
+
+    def __call__(self, X, Z=None):
+        return self.first(X, Z) + self.second(X, Z)
+
+    def diag(self, X):
+        return self.first.diag(X) + self.second.diag(X)
+
+    def features(self, X):
+        parts = self.first.features(X), self.second.features(X)
+        return None if any(Phi is None for Phi in parts) else np.hstack(parts)
+
+    def far_features(self):
+        parts = self.first.far_features(), self.second.far_features()
+        return None if any(Phi is None for Phi in parts) else np.concatenate(parts)
+
+
+class Product(_Pair):
+    """k(x, z) = k1(x, z) · k2(x, z).
+
+    Examples
+    --------
+    >>> import refkernel as rk
+    >>> (rk.kernels.Linear() * rk.kernels.Linear())([[1.0]], [[2.0]])
+    array([[4.]])
+    """
+
+    @property
+    def vanishes(self):
+        return self.first.vanishes and self.second.vanishes
+
+    def __call__(self, X, Z=None):
+        return self.first(X, Z) * self.second(X, Z)
+
+    def diag(self, X):
+        return self.first.diag(X) * self.second.diag(X)
+
+
+class Scaled(Kernel):
+    """k(x, z) = factor · k1(x, z), factor > 0."""
+
+    def __init__(self, kernel: Any, factor: float):
+        self.kernel = kernel
+        self.factor = factor
+
+    def resolve(self, rows, sample_weight=None, random_state=None):
+        check_positive("factor", self.factor)
+        return Scaled(self.kernel.resolve(rows, sample_weight, random_state), self.factor)
+
+    fit_on = property(lambda self: self.kernel.fit_on)
+    accepts_sparse = property(lambda self: self.kernel.accepts_sparse)
+    thread_safe = property(lambda self: self.kernel.thread_safe)
+    positive_definite = property(lambda self: self.kernel.positive_definite)
+    vanishes = property(lambda self: self.kernel.vanishes)
+    precision = property(lambda self: self.kernel.precision)
+
+    def __call__(self, X, Z=None):
+        return self.factor * self.kernel(X, Z)
+
+    def diag(self, X):
+        return self.factor * self.kernel.diag(X)
+
+    def features(self, X):
+        Phi = self.kernel.features(X)
+        return None if Phi is None else np.sqrt(self.factor) * Phi
+
+    def far_features(self):
+        Phi = self.kernel.far_features()
+        return None if Phi is None else np.sqrt(self.factor) * Phi

@@ -1,0 +1,198 @@
+"""Kernels of the distance between two samples, and the one rule for their width."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics import pairwise
+
+from .._distances import MODERATE, DistancesTo, mean_l1_distance, root_mean_squared_distance
+from .._validation import check_choice, check_positive, is_number
+from .base import Kernel, check_columns
+from .products import as_gamma
+
+NO_WIDTH = "This {} has no width yet: call k = k.fit(X) first (fit returns the kernel to use), or pass {}."
+
+
+class Stationary(Kernel):
+    """What the stationary kernels share: k(x, x) = 1, and a width that ``resolve`` measures unless it is given."""
+
+    positive_definite = True
+    vanishes = True
+    precision = 1e-11  # squared distances come from products, and lose digits where rows are many widths apart
+
+    def resolve(self, rows, sample_weight=None, random_state=None):
+        check_choice("fit_on", self.fit_on, ("references", "training"))
+        return self._resolved(rows, sample_weight)
+
+    def _resolved(self, rows, sample_weight):
+        raise NotImplementedError
+
+    def diag(self, X):
+        return np.ones(np.shape(X)[0])
+
+
+class RBF(Stationary):
+    """k(x, z) = exp(-||x - z||² / (2 sigma²)).
+
+    Parameters
+    ----------
+    scale : float or array-like of shape (n_features,), default=1.0
+        The article's width rule: sigma² = scale · (mean squared distance over all pairs that ``fit`` sees).
+    sigma : float or array-like of shape (n_features,), optional
+        A fixed width; ``scale`` is then not used.
+    fit_on : {"references", "training"}, default="references"
+        Whose distances a reference map measures: those of the references (the authors' code) or of the
+        training samples (the article's text).
+    gamma : float, "scale" or "auto", optional
+        scikit-learn's way to say the width: gamma = 1 / (2 sigma²); "scale" is 1 / (d · variance of X), "auto" is 1 / d.
+        ``scale`` is then not used.
+
+    Notes
+    -----
+    An array gives every feature a width of its own: k(x, z) = exp(-Σ_j (x_j - z_j)² / (2 sigma_j²)), where
+    sigma_j² = scale_j · (mean squared distance), so equal entries are the same as one number.
+
+    The relation to scikit-learn: the mean squared distance is 2 d v for d features of average variance v, so that ``scale`` stands
+    for gamma = 1 / (4 d v scale). On standardised data ``RBF(scale=0.25)`` is ``gamma="scale"`` = 1 / d, and ``scale=1`` a quarter
+    of that gamma.
+
+    Examples
+    --------
+    >>> import refkernel as rk
+    >>> k = rk.RBF(scale=2.0).fit([[0.0], [1.0]])    # mean squared distance 1/2, so sigma² = 1
+    >>> round(k.sigma, 6)
+    1.0
+    >>> k([[0.0]], [[1.0]]).round(4)
+    array([[0.6065]])
+    """
+
+    def __init__(self, scale: Any = 1.0, sigma: Any = None, fit_on: str = "references", gamma: Any = None):
+        self.scale = scale
+        self.sigma = sigma
+        self.fit_on = fit_on
+        self.gamma = gamma
+
+    def _resolved(self, rows, sample_weight):
+        if self.sigma is not None and self.gamma is not None:
+            raise ValueError(f"sigma={self.sigma!r} and gamma={self.gamma!r} are both given: pass one of them (gamma = 1 / (2 sigma²)).")
+        if self.sigma is not None:
+            return self._of_sigma(_widths("sigma", self.sigma, rows.X.shape[1]))
+        if self.gamma is not None:
+            return self._of_sigma(np.sqrt(0.5 / as_gamma(self.gamma, rows.X_targets)))
+        scale = _widths("scale", self.scale, rows.X.shape[1])
+        return self._of_sigma(np.sqrt(scale) * rows.measured(root_mean_squared_distance, sample_weight))
+
+    def _of_sigma(self, sigma):
+        sigma = _positive_or_one(sigma)
+        return self if self.gamma is None and sigma is self.sigma else RBF(self.scale, sigma, self.fit_on)
+
+    @property
+    def shares_distances(self):
+        """One width for all features, of a size at which distances in the data's own unit lose nothing."""
+        return is_number(self.sigma) and MODERATE[0] < self.sigma < MODERATE[1]
+
+    def __call__(self, X, Z=None):
+        unit, X, Z = self._scaled(X, Z)
+        if sp.issparse(X) or sp.issparse(Z):
+            check_columns(X, Z)
+            return pairwise.rbf_kernel(X, Z, gamma=0.5 / unit**2)
+        X = np.asarray(X, dtype=np.float64)
+        K = DistancesTo(X if Z is None else Z, np.sqrt(2.0) * unit, X.shape[0])(X)
+        if Z is None:
+            np.fill_diagonal(K, 0.0)
+        return np.exp(K, out=K)
+
+    def against(self, Z, rows):
+        if sp.issparse(Z) or np.ndim(self._width()):
+            return super().against(Z, rows)
+        distances, sparse = DistancesTo(Z, np.sqrt(2.0) * self._width(), rows, and_zero=True), super().against(Z, rows)
+
+        def values(X):
+            if sp.issparse(X):
+                return sparse(X)
+            K = distances(X)  # exp(0) = 1
+            return np.exp(K, out=K)
+
+        return values
+
+    def of_squared_distances(self, negative):
+        K = negative * (0.5 / self._width() ** 2)
+        return np.exp(K, out=K)
+
+    def _width(self):
+        if self.sigma is None:
+            raise ValueError(NO_WIDTH.format("RBF", "sigma"))
+        return self.sigma
+
+    def _scaled(self, X, Z):
+        """(unit, X, Z) whose distances in this unit are those of the kernel."""
+        sigma = self._width()
+        if np.ndim(sigma) == 0:
+            return sigma, X, Z
+        check_columns(X, Z)
+        per_unit = sp.diags_array(1.0 / np.asarray(sigma)) if sp.issparse(X) or sp.issparse(Z) else None
+        X, Z = (A if A is None else A @ per_unit if per_unit is not None else np.asarray(A, dtype=np.float64) / sigma for A in (X, Z))
+        return 1.0, X, Z
+
+
+class Laplacian(Stationary):
+    """k(x, z) = exp(-gamma ||x - z||_1).
+
+    Parameters
+    ----------
+    scale : float, default=1.0
+        gamma = 1 / (scale · mean L1 distance over all pairs that ``fit`` sees).
+    gamma : float, "scale" or "auto", optional
+        A fixed gamma, or scikit-learn's rules: "scale" is 1 / (d · variance of X), "auto" is 1 / d. ``scale`` is then not used.
+    fit_on : {"references", "training"}, default="references"
+        Whose distances a reference map measures.
+
+    Examples
+    --------
+    >>> import refkernel as rk
+    >>> rk.kernels.Laplacian(gamma=1.0)([[0.0]], [[1.0]]).round(4)
+    array([[0.3679]])
+    """
+
+    def __init__(self, scale: float = 1.0, gamma: Any = None, fit_on: str = "references"):
+        self.scale = scale
+        self.gamma = gamma
+        self.fit_on = fit_on
+
+    def _resolved(self, rows, sample_weight):
+        if self.gamma is not None:
+            gamma = as_gamma(self.gamma, rows.X_targets)
+            return self if gamma is self.gamma else Laplacian(self.scale, gamma, self.fit_on)
+        check_positive("scale", self.scale)
+        width = _positive_or_one(self.scale * rows.measured(mean_l1_distance, sample_weight))
+        return Laplacian(self.scale, 1.0 / width, self.fit_on)
+
+    def __call__(self, X, Z=None):
+        if not is_number(self.gamma):
+            raise ValueError(NO_WIDTH.format("Laplacian", "gamma"))
+        return pairwise.laplacian_kernel(X, Z, gamma=self.gamma)
+
+
+def _widths(name, value, d):
+    """A positive number, or an array of one for each of d features."""
+    if np.ndim(value) == 0:
+        check_positive(name, value)
+        return value
+    widths = np.asarray(value)
+    if widths.dtype.kind not in "fiu" or widths.shape != (d,) or not (np.isfinite(widths) & (widths > 0)).all():
+        raise ValueError(f"{name}={value!r} must be a positive number, or {d} of them: one for each feature.")
+    return widths.astype(np.float64)
+
+
+def _positive_or_one(width):
+    """Equal rows have no distance to measure; any width then gives the same kernel."""
+    if not np.isfinite(width).all():
+        raise ValueError("The distances between the samples overflow. Scale the data first, for example with TargetScaler.")
+    if np.ndim(width):
+        return np.where(width > 0, width, 1.0)
+    if is_number(width) and width > 0 and isinstance(width, float | int):
+        return width
+    return float(width) if width > 0 else 1.0

@@ -1,0 +1,167 @@
+"""SVDD: the smallest ball around most of the targets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ._dual.classifiers import SVDD as DESCRIPTION
+from ._dual.classifiers import bound_of_outliers, negative_margin
+from ._one_class import OneClassClassifier
+from ._validation import check_bound, check_choice, check_nu, check_positive
+
+DEFAULT_NU = 0.1
+"""SVDD's nu when neither nu nor C is given."""
+
+COARSE_SLACK = 0.01
+"""Warn when the rounding slack exceeds this share of R²."""
+
+NEGATIVES = ("ignore", "repel")
+"""What SVDD does with rows whose y is -1."""
+
+
+class SVDD(OneClassClassifier):
+    """Support vector data description: the smallest ball, in the kernel's space, around most of the targets.
+
+        min R² + C Σ ξ_i   subject to   ||phi(x_i) - c||² <= R² + ξ_i,  ξ_i >= 0
+
+    With ``negatives="repel"`` known outliers x_l must lie outside it (Tax and Duin, 2004):
+
+        min R² + C Σ ξ_i + C_negative Σ ξ_l   subject also to   ||phi(x_l) - c||² >= R² - ξ_l,  ξ_l >= 0
+
+    Parameters
+    ----------
+    kernel : str, kernel object, ReferenceKernel, ReferenceMap, callable or "precomputed", default="rbf"
+        A name stands for the kernel with its default parameters: "rbf" is ``RBF()``, whose width follows the data.
+    nu : float in (0, 1], optional
+        C = 1 / (nu n): an upper bound on the share of targets left outside, a lower bound on that of support vectors.
+        0.1 when neither nu nor C is given.
+    C : float >= 1 / n, optional
+        The price of leaving a target outside.
+    negatives : {"ignore", "repel"}, default="ignore"
+        What rows with y = -1 do: nothing (but feed references that ask for them), or push the ball away as well.
+        Without such rows both are the same.
+    C_negative : float > 0, optional
+        The price of leaving a negative inside; used by ``negatives="repel"``. C n / q when not given, for q negatives:
+        all of them together then weigh as much as the n targets (n and q are sums of sample weights, if there are any).
+    tol : float, default=1e-6
+        Relative duality gap at which the solver stops.
+    max_iter : int, default=-1
+        Limit on the solver's moves; -1 is max(10 million, 100 n).
+    cache_size : float, default=200
+        Memory for kernel rows, in MB.
+    stopping : {"relative", "libsvm"}, default="relative"
+        "libsvm" starts and stops as LIBSVM does, with ``tol`` an absolute violation (LIBSVM's default is 1e-3).
+    random_state : int, RandomState instance or None, default=None
+        Passed to a reference kernel that has none of its own.
+
+    Attributes
+    ----------
+    radius_ : float, R: the mean over the samples with free weights, of both kinds.
+    offset_ : float, -R², less a rounding's worth so that samples on the boundary count as inside;
+        ``decision_function = score_samples - offset_``.
+    support_ : (n_SV,) rows of X with a weight; ``support_vectors_`` are these rows, ``dual_coef_`` (1, n_SV) the weights.
+        Negatives that repel come after the targets; their weights are negative. All weights sum to 1.
+    duality_gap_ : float, the certificate: the relative gap at the end.
+    n_iter_ : int, moves made.
+    kernel_ : the fitted kernel.
+
+    Notes
+    -----
+    Targets and negatives with free weights lie both on the ball's boundary. Negatives are therefore asked to lie 1e-8 of the
+    kernel's size farther out, and offset_ is midway: on the boundary targets count as inside, negatives as outside.
+
+    All weights sum to 1, so those of negatives sum to at most C n - 1 = 1 / nu - 1: nu = 1 leaves them nothing. If theirs sum to -s,
+    nu (1 + s) takes nu's place as the bound on the share of targets outside: negatives that cannot be told from targets cost targets.
+
+    Examples
+    --------
+    >>> import numpy as np, refkernel as rk
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> model = rk.SVDD(nu=0.1).fit(X)
+    >>> model.predict([[0.0, 0.0], [5.0, 5.0]])
+    array([ 1, -1])
+
+    A known outlier amid the targets:
+
+    >>> X, y = np.vstack([X, [[0.0, 0.0]]]), np.r_[np.ones(100), -1]
+    >>> rk.SVDD(rk.RBF(scale=0.1), nu=0.1, negatives="repel").fit(X, y).predict([[0.0, 0.0], [1.0, 0.0]])
+    array([-1,  1])
+    """
+
+    classifier = DESCRIPTION
+
+    def __init__(
+        self,
+        kernel="rbf",
+        *,
+        nu=None,
+        C=None,
+        negatives="ignore",
+        C_negative=None,
+        tol=1e-6,
+        max_iter=-1,
+        cache_size=200,
+        stopping="relative",
+        random_state=None,
+    ):
+        self.kernel = kernel
+        self.nu = nu
+        self.C = C
+        self.negatives = negatives
+        self.C_negative = C_negative
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.stopping = stopping
+        self.random_state = random_state
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_choice("negatives", self.negatives, NEGATIVES)
+        if self.C_negative is not None:
+            check_positive("C_negative", self.C_negative)
+        parameter, value = self.solved_parameter(self.nu, self.C)
+        check_nu(value) if parameter == "nu" else check_positive("C", value)
+
+    def _used_rows(self, training, weight):
+        """With negatives="repel" the outliers too, after the targets and with negative weights."""
+        used, target_weight = super()._used_rows(training, weight)
+        if self.negatives == "ignore":
+            return used, target_weight
+        repelled = training.outliers
+        return np.concatenate([used, repelled]), np.concatenate([target_weight, -weight[repelled]])
+
+    def _problem_maker(self, signed_weight):
+        parameter, value = self.solved_parameter(self.nu, self.C)
+        n, q = signed_weight[signed_weight > 0].sum(), -signed_weight[signed_weight < 0].sum()
+        bound = 1.0 / check_bound(value, n) if parameter == "C" else check_nu(value) * n
+        bound_outliers = bound_of_outliers(self.C_negative, bound, n, q) if q else 0.0
+        return lambda diag: self.classifier.problem(diag, bound, signed_weight, bound_outliers)
+
+    @staticmethod
+    def solved_parameter(nu, C):
+        """The one of nu and C that is given, and its value."""
+        if nu is not None and C is not None:
+            raise ValueError(f"nu={nu!r} and C={C!r} are both given: pass one of them (C = 1 / (nu n)).")
+        return ("C", C) if C is not None else ("nu", DEFAULT_NU if nu is None else nu)
+
+    def _store(self, X, used, solution, rows):
+        repelled = solution.b < 0
+        self._margin = negative_margin(rows.diag[~repelled]) if repelled.any() else None
+        super()._store(X, used, solution, rows)
+        self.radius_ = float(np.sqrt(-self.classifier.threshold(solution.rho, solution.quadratic)))
+
+    def _slack(self, solution):
+        """Midway between free targets and free outliers, where there are such outliers."""
+        return super()._slack(solution) if self._margin is None else 0.5 * self._margin
+
+    def _is_coarse(self, solution, X):
+        rounding = self.kernel_.precision * solution.size_of_sums
+        return rounding > COARSE_SLACK * self.radius_**2 and not _rows_are_equal(X)
+
+
+def _rows_are_equal(X: Any) -> bool:
+    return (X[1:] != X[:-1]).nnz == 0 if sp.issparse(X) else bool((X[0] == X).all())
