@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing, assert_all_finite, check_random_state
 from sklearn.utils.metaestimators import _safe_split
 
 from .._factor import Whitening, distinct_rows
+from .._timing import Clock
 from .._validation import target_mask
 from ..kernels import negative_squared_distances, root_mean_squared_distance
 from ..one_class import check_values
@@ -26,21 +27,6 @@ from .paths import decision_paths
 
 STACK_ENTRIES = 2**20
 """Kernel matrices of several base kernels are solved together, up to this many entries (8 MB)."""
-
-
-class Clock:
-    """Seconds by stage: each lap goes to the stage that it ends."""
-
-    def __init__(self):
-        self.stages: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, stage) -> float:
-        """Add the time since the last lap to a stage, and return it."""
-        now = time.perf_counter()
-        seconds, self._last = now - self._last, now
-        self.stages[stage] = self.stages.get(stage, 0.0) + seconds
-        return seconds
 
 
 @dataclass(frozen=True)

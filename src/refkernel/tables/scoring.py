@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from .._threads import one_blas_thread
+from .._timing import Clock
 from ..exceptions import ModelFileError, TableError
-from ..model_selection.engine import Clock
 from ..persistence import load, read_about
 from .columns import Feature, check_finite, is_text, missing_counts, missing_message, model_input, named, unseen
 from .fitting import PERCENT

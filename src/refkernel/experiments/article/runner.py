@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..._threads import one_blas_thread
+from ..._timing import Clock
 from ...datasets import load_task
 from ...model_selection import Samples, decision_paths
-from ...model_selection.engine import Clock
 from ...model_selection.scoring import as_scoring, rates
 from ...references import TrainingRows
 from ..units import run_units, write_json

@@ -18,9 +18,9 @@ from ..._dual.path import MOST_MOVES
 from ..._dual.problem import NEGATIVE_MARGIN, svdd_with_negatives
 from ..._dual.smo import fill, multiplier, solve_whole
 from ..._dual.solver import CURVATURE_FLOOR
+from ..._timing import Clock
 from ...datasets import load_task
 from ...model_selection import Formulation, Samples, decision_paths
-from ...model_selection.engine import Clock
 from ...model_selection.scoring import rates
 from ...references import TrainingRows
 from ..article.protocol import EIGENVALUE_FLOOR, Unit
