@@ -15,7 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import refkernel as rk
-from refkernel.plot import MARKS, DecisionRegionDisplay, PathDisplay, ScoreDistributionDisplay, SpectrumDisplay
+from refkernel.plot import DecisionRegionDisplay, PathDisplay, ScoreDistributionDisplay, SpectrumDisplay
+from refkernel.plot.style import MARKS
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

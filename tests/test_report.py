@@ -18,10 +18,12 @@ from scipy.stats import wilcoxon
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
-from refkernel.experiments.article.tables import CLASSIFIERS, ROUTES, VARIANTS, printed
-from refkernel.experiments.report import build_report
-from refkernel.experiments.report.plot_data import critical_difference, groups_within, rank_comparisons
-from refkernel.experiments.report.statements import FAILS, HOLDS, OPEN, findings, paired_p
+from refkernel.experiments.article.protocol import ARTICLE_CLASSIFIERS, ROUTES, VARIANTS
+from refkernel.experiments.article.report import build_report
+from refkernel.experiments.article.report.plot_data import rank_comparisons
+from refkernel.experiments.article.report.statements import FAILS, HOLDS, OPEN, findings
+from refkernel.experiments.article.tables import printed
+from refkernel.experiments.statistics import critical_difference, groups_within, paired_p
 
 LIMIT = 3_000_000
 RUN = {
@@ -110,7 +112,7 @@ def test_every_figure_has_a_title_and_a_description_with_numbers(full):
 
 def test_every_table_and_every_section_is_there(full):
     page = Page(full)
-    expected = {f"table-{classifier}_{route}" for classifier in CLASSIFIERS for route in ROUTES} | {"table-averages", "table-other"}
+    expected = {f"table-{classifier}_{route}" for classifier in ARTICLE_CLASSIFIERS for route in ROUTES} | {"table-averages", "table-other"}
     assert set(page.tables) == expected
     assert {"averages", "statements", "tables", "ranks", "other", "degenerate", "regions", "spectra", "choices", "time", "made"} <= set(
         page.ids
@@ -175,7 +177,8 @@ def test_random_references_are_judged_by_the_sign_of_a_clear_difference(shift, e
 
 def test_equality_is_shown_not_assumed():
     base = np.linspace(40, 90, 10)
-    name, columns = "NPT equals case 1", [(classifier, "mapping", variant) for classifier in CLASSIFIERS for variant in ("base", "case1")]
+    name = "NPT equals case 1"
+    columns = [(classifier, "mapping", variant) for classifier in ARTICLE_CLASSIFIERS for variant in ("base", "case1")]
     assert verdict(dict.fromkeys(columns, base), name) == HOLDS
     assert verdict({column: base + (3 if column[2] == "case1" else 0) for column in columns}, name) == FAILS
     assert verdict(dict.fromkeys(columns, base[:3]), name) == OPEN  # three equal tasks are no proof
@@ -222,7 +225,7 @@ def test_groups_are_maximal_runs_within_the_critical_difference():
 
 def test_average_ranks_are_those_counted_by_hand():
     values = {("svdd", "kernel", "base"): [3.0, 1.0], ("svdd", "kernel", "case1"): [2.0, 2.0], ("svdd", "kernel", "case2"): [1.0, 2.0]}
-    (comparison,) = rank_comparisons(cells_of(values))
+    (comparison,) = rank_comparisons(cells_of(values)).values()
     assert comparison.ranks.to_dict() == {"base": 2.0, "case1": 1.75, "case2": 2.25}
 
 

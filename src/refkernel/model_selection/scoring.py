@@ -77,8 +77,7 @@ def rates(decisions, is_target) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _gmeans(decisions, is_target):
-    tpr, tnr = rates(decisions, is_target)
-    return np.sqrt(tpr * tnr)
+    return metrics.geometric_mean(*rates(decisions, is_target))
 
 
 def _balanced(decisions, is_target):

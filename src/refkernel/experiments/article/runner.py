@@ -6,7 +6,6 @@ import functools
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +17,8 @@ from ...datasets import load_task
 from ...model_selection import Samples, decision_paths
 from ...model_selection.scoring import as_scoring, rates
 from ...references import TrainingRows
-from ..units import run_units, write_json
+from ..selection import first_best, score_columns
+from ..units import run_units
 from .protocol import EIGENVALUE_FLOOR, FOLDS, KERNELS, REFERENCES, SCALES, VALUES, Settings, Unit, formulations, source
 
 KEYS = ("classifier", "route", "variant", "task", "split", "repeat")
@@ -43,7 +43,7 @@ def run_unit(unit: Unit, settings: Settings, data_dir=None) -> tuple[list[dict[s
     rows = []
     for classifier, route, variant in cells:
         result = found[source(classifier, route, variant)]
-        facts = {"task": unit.task, "split": unit.split, "repeat": unit.repeat, "seed": int(seeds[0]), "seconds": round(seconds, 6)}
+        facts = {**unit.key, "seed": int(seeds[0]), "seconds": round(seconds, 6)}
         rank = result["dimension"] if route == "mapping" else result["rank"]
         rows.append({"classifier": classifier, "route": route, "variant": variant, **facts, **result["scores"], "rank": rank})
     return rows, clock.stages
@@ -62,18 +62,13 @@ def _run_variant(folds, seeds, solver, data, variant, pairs, clock):
         scores[fold] = GMEAN.of_decisions(decisions.reshape(-1, y_test.size), None, y_test).reshape(scores.shape[1:])
         clock.lap("scoring")
     means = np.nanmean(scores, axis=0)
-    best = [_first_best(means[:, k]) for k in range(len(pairs))]
+    best = [first_best(means[:, k]) for k in range(len(pairs))]
     samples = _samples(data.X_train, data.y_train, data.X_test, variant, seeds[1 + FOLDS], clock)
     final = functools.cache(lambda s: _grams_and_ranks(samples, KERNELS[s]))
     return {
         (*pair, variant): _final(final(s), replace(work[pair], values=(VALUES[v],)), SCALES[s], data.y_test, clock)
         for pair, (s, v) in zip(pairs, best, strict=True)
     }
-
-
-def _first_best(scores):
-    """Where a table of mean scores (scales × values) is largest; of ties, which rounding must not break, the first."""
-    return np.unravel_index(scores.round(12).argmax(), scores.shape)
 
 
 def _samples(X, y, X_test, variant, seed, clock):
@@ -99,9 +94,8 @@ def _final(grams_and_ranks, formulation, scale, y_test, clock):
     grams, ranks = grams_and_ranks
     (decisions,) = decision_paths(grams.K, [formulation], grams.K_test, grams.diag_test)
     clock.lap("solving")
-    tpr, tnr = (float(rate[0]) for rate in rates(decisions[0], y_test == 1))
-    scores = {"gmean": float(np.sqrt(tpr * tnr)), "tpr": tpr, "tnr": tnr, "scale": scale, "parameter": formulation.values[0]}
-    return {"scores": scores, **ranks}
+    tpr, tnr = rates(decisions[0], y_test == 1)
+    return {"scores": {**score_columns(tpr[0], tnr[0]), "scale": scale, "parameter": formulation.values[0]}, **ranks}
 
 
 def run(
@@ -111,7 +105,5 @@ def run(
     settings = settings.checked()
     units, cells = settings.units(), settings.cells()
     compute = functools.partial(run_unit, settings=settings, data_dir=data_dir)
-    facts = run_units(compute, units, len(cells), COLUMNS, settings.as_json(), out, jobs=jobs, progress=progress)
-    facts["fits"] = len(units) * len(cells) * (FOLDS * len(SCALES) * len(VALUES) + 1)
-    write_json(Path(out) / "run.json", facts)
-    return facts
+    facts = {"fits": len(units) * len(cells) * (FOLDS * len(SCALES) * len(VALUES) + 1)}
+    return run_units(compute, units, len(cells), COLUMNS, settings.as_json(), out, jobs=jobs, progress=progress, facts=facts)

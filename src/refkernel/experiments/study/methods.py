@@ -9,10 +9,10 @@ import numpy as np
 from ...kernels import RBF
 from ...references import FarthestFirst, KMeans, LeverageScores, Normal, Shell, Uniform, case, negatives_option
 
-SCALES = tuple(float(f"{s:.4g}") for s in 10.0 ** np.arange(-2, 3.1, 0.5))
+FINE_SCALES = tuple(float(f"{s:.4g}") for s in 10.0 ** np.arange(-2, 3.1, 0.5))
 """Half decades from 0.01 to 1000; every second one from 0.1 on is the article's."""
-VALUES: tuple[float, ...] = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
-KERNELS = tuple(RBF(scale=scale) for scale in SCALES)
+FINE_VALUES: tuple[float, ...] = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+FINE_KERNELS = tuple(RBF(scale=scale) for scale in FINE_SCALES)
 GRIDS: dict[str, tuple[slice, slice]] = {
     "article": (slice(2, None, 2), slice(2, None)),
     "fine": (slice(None), slice(None)),

@@ -20,14 +20,16 @@ from ..._dual.smo import fill, multiplier, solve_whole
 from ..._dual.solver import CURVATURE_FLOOR
 from ..._timing import Clock
 from ...datasets import load_task
+from ...metrics import geometric_mean
 from ...model_selection import Formulation, Samples, decision_paths
 from ...model_selection.scoring import rates
 from ...references import TrainingRows
 from ..article.protocol import EIGENVALUE_FLOOR, Unit
-from ..article.protocol import Settings as PaperSettings
+from ..article.protocol import Settings as ArticleSettings
+from ..selection import first_best, score_columns
 from ..units import run_units
 from .baselines import BASELINES
-from .methods import ALL, GRIDS, KERNELS, SCALES, STRATEGIES, VALUES, Method, kernel_methods
+from .methods import ALL, FINE_KERNELS, FINE_SCALES, FINE_VALUES, GRIDS, STRATEGIES, Method, kernel_methods
 
 KEYS = ("classifier", "references", "negatives", "grid", "task", "split", "repeat")
 TOL = 1e-6
@@ -48,13 +50,13 @@ class Settings:
 
     def checked(self) -> Settings:
         """These settings with all tasks where none is named, or a clear error."""
-        return Settings(**{**asdict(self), "tasks": self._as_paper().checked().tasks})
+        return Settings(**{**asdict(self), "tasks": self._as_article().checked().tasks})
 
     def units(self) -> list[Unit]:
-        return self._as_paper().units()
+        return self._as_article().units()
 
-    def _as_paper(self):
-        return PaperSettings(**asdict(self))
+    def _as_article(self):
+        return ArticleSettings(**asdict(self))
 
 
 def run(settings: Settings, out, *, jobs=1, data_dir=None, progress: Callable[[int, int], None] = lambda done, total: None) -> dict:
@@ -78,7 +80,7 @@ def run_unit(unit: Unit, settings: Settings, data_dir=None) -> tuple[list[dict[s
         for baseline in BASELINES:
             rows += baseline.rows(parts)
             clock.lap(baseline.name)
-    facts = {"task": unit.task, "split": unit.split, "repeat": unit.repeat, "seed": int(unit.seeds[0])}
+    facts = {**unit.key, "seed": int(unit.seeds[0])}
     return [{**row, **facts} for row in rows], clock.stages
 
 
@@ -124,18 +126,15 @@ def _kernel_rows(parts, clock):
 def choose(method, grid, tables, seconds) -> dict[str, Any]:
     """The row of a method: what validation chose on a grid, and its rates on the test set, from (scales × values) tables of both."""
     scales, values = GRIDS[grid]
-    validation = np.nanmean([np.sqrt(tpr * tnr)[scales, values] for tpr, tnr in tables[:-1]], axis=0)
-    s, v = np.unravel_index(validation.round(12).argmax(), validation.shape)
-    tpr, tnr = (float(rate[scales, values][s, v]) for rate in tables[-1])
+    validation = np.nanmean([geometric_mean(*table)[scales, values] for table in tables[:-1]], axis=0)
+    s, v = first_best(validation)
     return {
         **asdict(method),
         "grid": grid,
-        "gmean": float(np.sqrt(tpr * tnr)),
-        "tpr": tpr,
-        "tnr": tnr,
+        **score_columns(*(rate[scales, values][s, v] for rate in tables[-1])),
         "validation": float(validation[s, v]),
-        "scale": SCALES[scales][s],
-        "parameter": VALUES[values][v],
+        "scale": FINE_SCALES[scales][s],
+        "parameter": FINE_VALUES[values][v],
         "seconds": round(seconds, 6),
     }
 
@@ -157,7 +156,7 @@ def _decisions(part, references, count, classifiers, clock) -> dict[str, np.ndar
         random = np.random.RandomState(part.seed)
         reference = SimpleNamespace(references=strategy, center=True, eigenvalue_floor=EIGENVALUE_FLOOR, random_state=random)
     samples = Samples(rows, np.concatenate([known, part.X_test]), reference, clock=clock)
-    spaces = [samples.whole(kernel) for kernel in KERNELS]
+    spaces = [samples.whole(kernel) for kernel in FINE_KERNELS]
     K_ZZ = np.stack([K for K, _ in spaces])
     found: dict[str, np.ndarray] = {}
     plain = [c for c in ("svdd", "ocsvm") if c in classifiers]
@@ -177,7 +176,7 @@ def _decisions(part, references, count, classifiers, clock) -> dict[str, np.ndar
 def _paths(K_ZZ, n, begin, classifiers):
     """Decision values on the samples from ``begin`` on, trained on the first n."""
     diag = K_ZZ.diagonal(axis1=1, axis2=2)[:, begin:]
-    return decision_paths(K_ZZ[:, :n, :n], [Formulation(c, VALUES) for c in classifiers], K_ZZ[:, begin:, :n], diag)
+    return decision_paths(K_ZZ[:, :n, :n], [Formulation(c, FINE_VALUES) for c in classifiers], K_ZZ[:, begin:, :n], diag)
 
 
 def _repelled(K_ZZ, n, q):
@@ -188,8 +187,8 @@ def _repelled(K_ZZ, n, q):
     K = np.ascontiguousarray(K_ZZ[: n + q, : n + q])
     diag, signs = K.diagonal().copy(), np.repeat([1.0, -1.0], [n, q])
     floor, order = CURVATURE_FLOOR * max(float(diag.max()), 1e-300), np.argsort(-K[:n, :n].sum(axis=0))
-    found = np.empty((len(VALUES), len(K_ZZ) - n - q))
-    for v, nu in enumerate(VALUES):
+    found = np.empty((len(FINE_VALUES), len(K_ZZ) - n - q))
+    for v, nu in enumerate(FINE_VALUES):
         problem = svdd_with_negatives(diag, 1.0 / (nu * n), 1.0 / (nu * q), signs)
         b = fill(order, np.zeros(n + q), problem.upper, 1.0)
         G = K @ b + problem.p
