@@ -3,7 +3,6 @@
 import errno
 import os
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,18 +18,6 @@ def path(tmp_path):
     file = tmp_path / "page.html"
     file.write_text(OLD)
     return file
-
-
-@contextmanager
-def little_room(n_bytes):
-    """No file may grow beyond some bytes: a write takes what fits and then fails, as on a full disk."""
-    resource = pytest.importorskip("resource", reason="file size limits are POSIX only")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def assert_untouched(path, content=OLD):
@@ -67,7 +54,7 @@ def test_an_error_of_the_block_keeps_the_old_file_and_passes_through_unchanged(p
     assert_untouched(path)
 
 
-def test_a_write_that_finds_no_room_names_the_file_and_leaves_the_old_one(path):
+def test_a_write_that_finds_no_room_names_the_file_and_leaves_the_old_one(path, little_room):
     with little_room(LIMIT), pytest.raises(OSError, match=r"The report was not written: .*page\.html") as caught:
         write_text(path, "x" * 2 * LIMIT, "The report")
     assert caught.value.errno == errno.EFBIG
@@ -97,7 +84,7 @@ def test_data_that_the_disk_refuses_at_the_last_moment_leaves_the_old_file(path,
     assert_untouched(path)
 
 
-def test_what_is_appended_is_there_whole_or_not_at_all(path):
+def test_what_is_appended_is_there_whole_or_not_at_all(path, little_room):
     append_text(path, "\none line\n")
     before = path.read_text()
     assert before == OLD + "\none line\n"

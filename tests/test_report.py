@@ -22,7 +22,7 @@ from refkernel.experiments.article.protocol import ARTICLE_CLASSIFIERS, ROUTES, 
 from refkernel.experiments.article.report import build_report
 from refkernel.experiments.article.report.plot_data import rank_comparisons
 from refkernel.experiments.article.report.statements import FAILS, HOLDS, OPEN, findings
-from refkernel.experiments.article.tables import printed
+from refkernel.experiments.article.tables import printed, write_tables
 from refkernel.experiments.statistics import critical_difference, groups_within, paired_p
 
 LIMIT = 3_000_000
@@ -144,6 +144,19 @@ def test_tiny_runs_are_shown_and_what_is_missing_is_said(tmp_path, keep, run):
     assert "ranks need at least three variants" in text
     assert "no times by stage" in text
     assert "needs at least six" in text or "not in this run" in text
+
+
+def test_a_full_disk_leaves_the_old_report_and_tables_and_names_the_file(tmp_path, little_room):
+    folder = write_results(tmp_path, runs=1, keep="task == 'Iris1'")
+    page, tables = build_report(folder), write_tables(folder)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    write_results(tmp_path, seed=1, runs=1, keep="task == 'Iris1'")
+    before[folder / "rows.csv"] = (folder / "rows.csv").read_bytes()
+    with little_room(page.stat().st_size // 2), pytest.raises(OSError, match=r"was not written: .*report\.html"):
+        build_report(folder)
+    with little_room(100), pytest.raises(OSError, match=rf"was not written: .*{tables[0].name}"):
+        write_tables(folder)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
 def test_unprinted_cells_are_shown_without_a_comparison(tmp_path):

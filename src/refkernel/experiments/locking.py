@@ -69,4 +69,4 @@ def _claim(descriptor: int, path: Path) -> None:
 def _holder(path: Path) -> str:
     """The process that wrote its number into the lock file, in words; nothing if it has not done so yet."""
     number = path.read_text(encoding="ascii", errors="replace").strip()
-    return f" (number {number})" if number.isdigit() else ""
+    return f" (pid {number})" if number.isdigit() else ""
