@@ -1,7 +1,8 @@
 """Pictures of fitted models, in scikit-learn's Display convention (extra ``plot``: matplotlib).
 
-Each display holds the data of one picture, ``plot`` draws it, and ``from_estimator`` computes and draws it. Colours are Okabe and
-Ito's, and marks and lines differ in shape too. Legends stand beside the axes: axes of your own need ``layout="constrained"``.
+Each display holds the data of one picture, ``plot`` draws it, and ``from_estimator`` computes and draws it. The colours are
+Okabe and Ito's; marks and lines differ in shape too. Legends are drawn beside the axes: figures of your own need
+``layout="constrained"``.
 """
 
 from .path import PathDisplay

@@ -11,23 +11,23 @@ from .models import final_of
 from .style import BLUE, GREEN, INK, ORANGE, PURPLE, VERMILION, axes_of, finish, pyplot
 
 STEPS = 20
-"""Values of nu on a path where none are given: every 0.05, so that the bound of theory is seen as a line."""
+"""Default number of values of nu on a path: every 0.05, so that the bound appears as a line."""
 
 SEED = 0
-"""Seeds what has no random_state on a path: all fits must see the same references, or the lines show the draws."""
+"""Used where random_state is None: all fits must draw the same references, or the lines would show the draws."""
 
 
 class PathDisplay:
-    """What nu (or C) does: the share of targets that is rejected and that of support vectors, beside theory's bound between them.
+    """What nu (or C) does: the shares of rejected targets and of support vectors, and the bound that lies between them.
 
     nu bounds the share of rejected training targets from above and that of support vectors from below; for C the bound is 1 / (n C).
-    Where negatives repel, with dual weights that sum to -s, it is 1 + s times as high.
+    If known outliers repel, with dual weights that sum to -s, the bound is 1 + s times as high.
 
     Parameters
     ----------
     parameter : "nu" or "C".
     values : (q,) its values, ascending.
-    bound : (q,) what theory puts between the next two.
+    bound : (q,) lies between the next two.
     rejected, support : (q,) shares of the n targets: those left outside, and those that are support vectors.
     tnr : (q,) optional, the share of given outliers that is rejected.
     title : str
@@ -58,18 +58,18 @@ class PathDisplay:
 
     @classmethod
     def from_estimator(cls, model, X, y=None, *, parameter="nu", values=None, ax=None, legend=True):
-        """Fit a copy of the model on X for every value of its parameter, and draw what becomes of the rows of X.
+        """Fit a copy of the model on X for every value of its parameter, and draw how the rows of X are classified.
 
         Parameters
         ----------
-        model : SVDD or another classifier with nu and support vectors, a pipeline that ends in one, or a fitted search; it stays as it is
+        model : SVDD or another classifier with nu and support vectors, a pipeline that ends in one, or a fitted search; it is not changed
         X : array-like or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), optional
-            -1 marks known outliers: with them the rates TPR, TNR and Gmean are drawn too. All are of the samples that were trained
-            on, so they show the trade, and are no estimate of what new samples will meet: that is what ``OneClassGridSearch`` is for.
+            -1 marks known outliers: with them, TPR, TNR and Gmean are drawn too. All rates are of training samples: they show the
+            trade-off, and say little about new samples. Use ``OneClassGridSearch`` to estimate those.
         parameter : {"nu", "C"}, default="nu"
         values : array-like, optional
-            By default nu = 0.05, 0.1, … 1, or the C that mean the same.
+            By default nu = 0.05, 0.1, … 1, or the equivalent C.
         ax : matplotlib axes, optional
         legend : bool, default=True
         """
@@ -120,13 +120,13 @@ class PathDisplay:
 
 
 def _path_values(parameter, n) -> np.ndarray:
-    """nu in equal steps up to 1, or the C that mean the same for n targets."""
+    """nu in equal steps up to 1, or the equivalent C for n targets."""
     nu = np.arange(1, STEPS + 1) / STEPS
     return nu if parameter == "nu" else 1.0 / (n * nu)
 
 
 def _refitted(model, parameter, value, X, y):
-    """A copy of the model with one value of nu or C, fitted; what is random in it does not depend on the value."""
+    """A copy of the model with one value of nu or C, fitted; random draws do not depend on the value."""
     final, prefix = final_of(model)
     params = {f"{prefix}{name}": None for name in ("nu", "C") if name in final.get_params(deep=False)}  # one excludes the other
     params |= {name: SEED for name, given in model.get_params().items() if name.endswith("random_state") and given is None}
@@ -134,7 +134,7 @@ def _refitted(model, parameter, value, X, y):
 
 
 def _shares(fitted, X, is_target) -> tuple[float, float, float, float]:
-    """Of the targets: the shares rejected and of support vectors; of the outliers: the share rejected; what their weights sum to."""
+    """Shares: rejected targets, targets that are support vectors, rejected outliers; and what the outliers' weights sum to, negated."""
     final, _ = final_of(fitted)
     if not hasattr(final, "support_"):
         raise ValueError(f"{type(final).__name__} has no support vectors to count: a path needs SVDD (nu or C) or OneClassSVM (nu).")

@@ -29,7 +29,7 @@ class DecisionRegionDisplay:
     Attributes
     ----------
     ax_, figure_ : what it was drawn in.
-    region_, boundary_ : the shaded part and the line around it; None where nothing (or no line) is to be drawn.
+    region_, boundary_ : the shaded area and the line around it; None if nothing is accepted, or if there is no boundary.
     marks_ : dict, the drawn points by kind.
 
     Examples
@@ -58,13 +58,13 @@ class DecisionRegionDisplay:
         ----------
         model : a fitted outlier detector, a pipeline that ends in one, or a search over them
         X : array-like or data frame of shape (n_samples, n_features)
-            The samples to show: best the training samples.
+            The samples to show, preferably the training samples.
         y : array-like of shape (n_samples,), optional
             -1 marks known outliers.
         features : two names or numbers, optional
-            The features of the plane; all others stand at the targets' median. By default the two that there are, or else the
-            first two principal components of X. Samples are moved straight onto the plane: near the boundary of a plane through more
-            than two features, a mark can lie on the wrong side.
+            The features of the plane; all others are fixed at the targets' median. By default both features of X, or its first two
+            principal components if it has more. Samples are projected onto the plane, so with more than two features a mark near the
+            boundary can appear on the wrong side.
         grid : int, default=200
             Points of the grid along each axis.
         ax : matplotlib axes, optional
@@ -72,13 +72,13 @@ class DecisionRegionDisplay:
 
         Notes
         -----
-        Support vectors and references are shown at the rows of X that they are. Generated references, and training rows that X does
-        not hold, are brought back through the steps before them, where these can be undone, and left out elsewhere.
+        Support vectors and references that are rows of X are shown there. Generated references, and training rows that X does not
+        hold, are mapped back through the steps of the pipeline; if a step has no ``inverse_transform`` they are left out.
         """
         pyplot()
         check_is_fitted(model)
         if get_tags(model).input_tags.pairwise:
-            raise ValueError('A model with kernel="precomputed" knows no features: there is no plane to draw.')
+            raise ValueError('A model with kernel="precomputed" has no features, so no plane can be drawn.')
         if not isinstance(grid, Integral) or grid < 2:
             raise ValueError(f"grid={grid!r} must be an int >= 2: the points along each axis.")
         samples = samples_of(model, X, y)

@@ -43,7 +43,7 @@ class ScoreDistributionDisplay:
 
     @classmethod
     def from_estimator(cls, model, X, y=None, *, bins=30, ax=None, legend=True):
-        """Draw the decision values of a fitted model on the rows of X; y = -1 marks outliers, without y all are targets."""
+        """Draw the decision values of a fitted model on the rows of X; y = -1 marks outliers; without y all are targets."""
         pyplot()
         decisions = decisions_of(model, X)
         is_target = target_mask(decisions, y)
@@ -51,7 +51,7 @@ class ScoreDistributionDisplay:
         return display.plot(ax, bins=bins, legend=legend)
 
     def plot(self, ax=None, *, bins=30, legend=True):
-        """Draw into ``ax``, or into a new figure: about ``bins`` bins over the whole range, none across the threshold."""
+        """Draw into ``ax``, or into a new figure: about ``bins`` bins over the whole range; no bin crosses the threshold."""
         if not isinstance(bins, Integral) or bins < 1:
             raise ValueError(f"bins={bins!r} must be an int >= 1: the number of bins over the range of decision values.")
         self.ax_, self.figure_ = axes_of(ax)
@@ -60,12 +60,12 @@ class ScoreDistributionDisplay:
         self._draw("targets", self.is_target, "accepted", accepted, edges, facecolor=PALE, edgecolor=BLUE)
         self._draw("outliers", ~self.is_target, "rejected", ~accepted, edges, facecolor="none", edgecolor=VERMILION, hatch="///")
         self.threshold_ = self.ax_.axvline(0.0, color=INK, ls="--", lw=1.4, label="threshold")
-        self.ax_.set(xlabel="decision value (accepted from 0 on)", ylabel="share of the kind (%)", title=self.title)
+        self.ax_.set(xlabel="decision value (accepted if ≥ 0)", ylabel="share of the kind (%)", title=self.title)
         finish(self.ax_, legend)
         return self
 
     def _draw(self, kind, chosen, verb, is_right, edges, **style):
-        """The steps of one kind, where there are samples of it, labelled with how many are decided rightly."""
+        """The histogram of one kind, if it has samples, labelled with the number that is classified correctly."""
         if chosen.any():
             share = 100.0 * np.histogram(self.decisions[chosen], edges)[0] / chosen.sum()
             label = f"{kind}: {is_right[chosen].sum()} of {chosen.sum()} {verb}"
@@ -73,7 +73,7 @@ class ScoreDistributionDisplay:
 
 
 def _edges(decisions, bins) -> np.ndarray:
-    """Edges of equal bins over the values; 0 is one of them, so that every bin is accepted or rejected as a whole."""
+    """Edges of equal bins over the values; 0 is an edge, so that each bin is accepted or rejected as a whole."""
     low, high = decisions.min(), decisions.max()
     width = (high - low or abs(high) or 1.0) / bins
-    return width * np.arange(np.floor(low / width) - 1, np.floor(high / width) + 3)  # an empty bin at each end: rounding drops no value
+    return width * np.arange(np.floor(low / width) - 1, np.floor(high / width) + 3)  # an empty bin at each end: rounding loses no value

@@ -10,13 +10,13 @@ from .style import BLUE, VERMILION, axes_of, finish, pyplot
 
 
 class SpectrumDisplay:
-    """The eigenvalues that a reference map keeps, largest first, above its floor.
+    """The eigenvalues that a reference map keeps, largest first.
 
     Parameters
     ----------
     eigenvalues : (r,) the kept eigenvalues.
     floor : float, eigenvalues below it were dropped.
-    n_references : int, m: how many eigenvalues there were.
+    n_references : int, the number of references, and so of eigenvalues before the small ones were dropped.
 
     Attributes
     ----------
@@ -46,8 +46,8 @@ class SpectrumDisplay:
         found = reference_map_of(steps_of(model))
         if found is None:
             raise ValueError(
-                f"{type(model).__name__} holds no ReferenceMap or ReferenceKernel, whose eigenvalues are drawn here: "
-                "use for example SVDD(ReferenceKernel())."
+                f"{type(model).__name__} holds no ReferenceMap or ReferenceKernel, whose eigenvalues this display shows. "
+                "Use, for example, SVDD(ReferenceKernel())."
             )
         fitted = found[1]
         display = cls(eigenvalues=fitted.eigenvalues_, floor=fitted.eigenvalue_floor, n_references=fitted.references_.shape[0])

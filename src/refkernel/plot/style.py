@@ -7,7 +7,7 @@ from typing import Any
 INK, BLUE, ORANGE, GREEN, VERMILION, PURPLE = "#000000", "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
 SKY = "#56B4E9"
 PALE = "#C4E4F7"
-"""Fills areas: the palette's sky blue at a third, so that marks and hatches on it stay readable."""
+"""For areas: sky blue at a third of its strength, so that marks and hatches on it stay readable."""
 
 MARKS: dict[str, dict[str, Any]] = {
     "references": {"marker": "s", "s": 44, "facecolors": "none", "edgecolors": GREEN, "linewidths": 1.1},
@@ -31,7 +31,7 @@ def pyplot():
 
 
 def axes_of(ax):
-    """The axes to draw in and their figure: a new one, with room for a legend beside them, where none are given."""
+    """The axes to draw in and their figure; a new figure, with room for a legend beside the axes, if none are given."""
     if ax is None:
         _, ax = pyplot().subplots(figsize=SIZE, layout="constrained")
     return ax, ax.figure
@@ -44,5 +44,5 @@ def finish(ax, legend):
 
 
 def legend_beside(ax, handles):
-    """Beside the axes, where it covers no data."""
+    """Draw the legend beside the axes, where it covers no data."""
     ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)

@@ -28,7 +28,7 @@ GMEAN = as_scoring("gmean")
 
 
 def run_unit(unit: Unit, settings: Settings, data_dir=None) -> tuple[list[dict[str, Any]], dict[str, float]]:
-    """The rows of one unit, and where the time went."""
+    """The rows of one unit, and the seconds of its stages."""
     with one_blas_thread():
         start, clock = time.perf_counter(), Clock()
         data = load_task(unit.task, unit.split, splits=settings.splits, data_dir=data_dir)
@@ -101,7 +101,7 @@ def _final(grams_and_ranks, formulation, scale, y_test, clock):
 def run(
     settings: Settings, out, *, jobs=1, data_dir=None, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> dict[str, Any]:
-    """Run what is not yet in the folder ``out``; returns the contents of its run.json."""
+    """Run what the folder ``out`` lacks; returns the contents of its run.json."""
     settings = settings.checked()
     units, cells = settings.units(), settings.cells()
     compute = functools.partial(run_unit, settings=settings, data_dir=data_dir)

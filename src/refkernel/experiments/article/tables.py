@@ -30,7 +30,7 @@ COLUMN = ["classifier", "route", "variant"]
 MEASURES = ["gmean", "std", "rank"]
 NEEDED = [*CELL, "gmean", "rank"]
 ROUNDING = 1e-9
-"""Differences that equal the printed deviation but for floating point count as within it."""
+"""Slack for rounding when a difference is compared with the printed deviation."""
 
 
 def read_rows(results_dir) -> pd.DataFrame:
@@ -43,7 +43,7 @@ def read_rows(results_dir) -> pd.DataFrame:
     if missing:
         raise ValueError(f"{path} lacks the columns {', '.join(missing)}. It is not the rows.csv of `refkernel reproduce`.")
     if rows.empty:
-        raise ValueError(f"{path} holds no run yet. Let `refkernel reproduce` finish at least one.")
+        raise ValueError(f"{path} has no runs yet. Let `refkernel reproduce` finish at least one.")
     return rows
 
 
@@ -110,7 +110,7 @@ def counts(comparison: pd.DataFrame) -> Counts:
 
 @dataclass(frozen=True)
 class ArticleTable:
-    """One of the article's tables: tasks (and their average) × variants, nan where there is no run. bold: best of its block."""
+    """One of the article's tables: tasks (and their average) × variants, nan for cells without a run. bold: best of its block."""
 
     classifier: str
     route: str
@@ -145,7 +145,7 @@ class ArticleTable:
 
 
 def article_tables(summary: pd.DataFrame) -> list[ArticleTable]:
-    """The tables for which there are runs, in the article's order."""
+    """The tables that have runs, in the article's order."""
     return [_article_table(part, *key) for key, part in summary.groupby(["classifier", "route"], sort=False)]
 
 
@@ -201,7 +201,7 @@ def to_latex(table: ArticleTable) -> str:
 def write_tables(results_dir) -> list[Path]:
     """Write the tables of a results folder into its folder tables/.
 
-    Each of the article's tables as .csv (a star after a cell that is bold), .md and .tex; besides, as plain numbers, all cells with the
+    Each of the article's tables as .csv (a star marks bold cells), .md and .tex; and as plain numbers, all cells beside the
     printed values (comparison.csv) and the column averages (averages.csv).
     """
     comparison = compare(summarise(read_rows(results_dir)))

@@ -1,4 +1,4 @@
-"""What one would use instead, from scikit-learn: as it comes, and tuned by the same validation."""
+"""The alternatives in scikit-learn, with their defaults and tuned by the same validation."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _local_outlier_factor(targets, known, X_test, seed):
 
 
 def _with_thresholds(model, targets, X_test, scores=None):
-    """Its own threshold, and those that leave a share nu of the targets outside."""
+    """Decision values for the model's own threshold, and for those that leave a share nu of the targets outside."""
     scores = model.score_samples(targets) if scores is None else scores
     thresholds = np.concatenate([[model.offset_], np.quantile(scores, FINE_VALUES)])
     return model.score_samples(X_test) - thresholds[:, None]
@@ -103,7 +103,7 @@ def _residual(targets, known, X_test, seed):
 
 
 def _features(make, classifier):
-    """A classifier on scikit-learn's approximate features of the RBF kernel, as many as there are targets."""
+    """A classifier on scikit-learn's approximate features of the RBF kernel, one for each target."""
 
     def decide(targets, known, X_test, seed):
         n, found = len(targets), []

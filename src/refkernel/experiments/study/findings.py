@@ -1,4 +1,4 @@
-"""What the rows of a study say: averages, paired tests with Holm's correction, ranks, and curves over the number of negatives."""
+"""What the rows of a study say: averages, paired tests, ranks, and curves over the number of known outliers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .methods import ALL, COUNTS, CURVES, WITHOUT_OUTLIERS
 
 METHOD = ["classifier", "references", "negatives", "grid"]
 CHOSEN = "chosen by validation"
-"""The strategy and the classifier chosen too, run by run, among those that use no outlier in training."""
+"""Validation also chooses the strategy and the classifier, run by run, among those that train without outliers."""
 RANKED = 12
-"""Methods in a critical-difference diagram: more cannot be read."""
+"""Methods in a critical-difference diagram; with more it becomes unreadable."""
 ARTICLE = {("ocsvm", "base"): 70.3, ("svdd", "case2"): 74.6}
 """What the article reports for the base kernel's one-class SVM, and for its best SVDD without outliers."""
 METHOD_NAMES = {**CLASSIFIER_NAMES, "svddneg": "SVDD with negatives", "esvdd": "ESVDD"}
@@ -32,7 +32,7 @@ def read_rows(folder) -> pd.DataFrame:
         raise FileNotFoundError(f"{path} does not exist. Run `refkernel study --out {folder}` first, or name another folder.")
     rows = pd.read_csv(path, dtype={"negatives": str})
     if rows.empty:
-        raise ValueError(f"{path} holds no run yet. Let `refkernel study` finish at least one.")
+        raise ValueError(f"{path} has no runs yet. Let `refkernel study` finish at least one.")
     rows = pd.concat([rows, _chosen(rows)], ignore_index=True)
     return rows.assign(**{name: 100.0 * rows[name] for name in ("gmean", "tpr", "tnr", "validation")})
 
@@ -50,7 +50,7 @@ def task_means(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def method_name(classifier, references="-", negatives="0") -> str:
-    """How tables call a method."""
+    """What tables and pages call a method."""
     name = METHOD_NAMES.get(classifier, classifier)
     references = REFERENCE_NAMES.get(references, references)
     return f"{name}, {references}" if references else name
@@ -110,7 +110,7 @@ class Curve:
 
 
 def curves(means: pd.DataFrame, grid: str = "fine") -> list[Curve]:
-    """The methods that use negatives, by how many there are, and the plain SVDD, which uses none."""
+    """Methods that use known outliers, by their number, and the plain SVDD, which uses none."""
     counts = [*map(str, COUNTS), ALL]
     methods = {method_name(c, r): [(c, r, count, grid) for count in counts] for c, r in CURVES}
     methods["binary SVC"] = [("SVC", "-", count, TUNED) for count in counts]

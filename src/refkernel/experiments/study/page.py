@@ -1,4 +1,4 @@
-"""The study as one self-contained HTML file, by the report's own parts."""
+"""The study as one self-contained HTML file."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Settings:
 
 
 def run(settings: Settings, out, *, jobs=1, data_dir=None, progress: Callable[[int, int], None] = lambda done, total: None) -> dict:
-    """Run what is not yet in the folder ``out``; returns the contents of its run.json."""
+    """Run what the folder ``out`` lacks; returns the contents of its run.json."""
     settings = settings.checked()
     size = len(GRIDS) * len(kernel_methods()) + sum(len(b.variants) * len(b.counts) for b in BASELINES)
     compute = functools.partial(run_unit, settings=settings, data_dir=data_dir)
@@ -69,7 +69,7 @@ def run(settings: Settings, out, *, jobs=1, data_dir=None, progress: Callable[[i
 
 
 def run_unit(unit: Unit, settings: Settings, data_dir=None) -> tuple[list[dict[str, Any]], dict[str, float]]:
-    """The rows of one unit, and where the time went."""
+    """The rows of one unit, and the seconds of its stages."""
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # degenerate and tiny folds are part of the comparison
         data = load_task(unit.task, unit.split, splits=settings.splits, data_dir=data_dir)

@@ -1,6 +1,6 @@
 """A results folder as one self-contained HTML file: rows -> tables and plot data -> figures -> page.
 
-Needs the extra ``report`` (pandas, matplotlib, jinja2). Nothing is fetched, neither now nor when the file is opened.
+Needs the extra ``report`` (pandas, matplotlib, jinja2).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .statements import findings
 __all__ = ["build_report"]
 
 DECIDING_TASKS = 6
-"""The signs of fewer differences are all equal by chance with a two-sided probability above 0.05: 2 / 2^5 = 0.0625."""
+"""With fewer tasks no two-sided test can decide at 0.05: all signs agree by chance with probability 2 / 2^5 = 0.0625."""
 
 
 def build_report(results_dir, out=None, compare_with=None, jobs=1) -> Path:
@@ -87,7 +87,7 @@ def _tables(comparison: pd.DataFrame) -> dict[str, Any]:
 
 
 def _figures(rows: pd.DataFrame, comparison: pd.DataFrame, run: dict, jobs: int) -> dict[str, Any]:
-    """Every list of figures by its name in the page, drawn in as many processes as there are jobs."""
+    """Every list of figures by its name in the page, drawn in parallel."""
     means = averages(comparison)
     pairs = list(dict.fromkeys(zip(means["classifier"], means["route"], strict=True)))
     stages = {name: seconds for name, seconds in run.get("stages", {}).items() if isinstance(seconds, int | float)}

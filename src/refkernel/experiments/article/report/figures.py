@@ -17,7 +17,7 @@ COLOURS = dict(zip(VARIANTS, [INK, BLUE, ORANGE, SKY, VERMILION, GREEN, PURPLE, 
 LINES = dict(zip(VARIANTS, ["-", "-", "-", "--", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1))], strict=True))
 PANEL_COLUMNS = 2
 DARK_CELL = 0.6
-"""Cells of a heat map above this part of its largest value carry white letters."""
+"""Heat-map cells above this share of the largest value have white letters."""
 
 
 def draw_averages(averages: pd.DataFrame, classifier: str, route: str) -> Drawing:

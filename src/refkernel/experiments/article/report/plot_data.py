@@ -36,7 +36,7 @@ class Regions:
 
 
 def rank_comparisons(summary: pd.DataFrame) -> dict[tuple[str, str], RankComparison]:
-    """By classifier and route, where there are three variants on two tasks or more."""
+    """By classifier and route; left out with fewer than three variants or two tasks."""
     parts = summary.groupby(["classifier", "route"], sort=False)
     found = {tuple(key): compare_ranks(part.pivot(index="task", columns="variant", values="gmean")) for key, part in parts}
     return {key: comparison for key, comparison in found.items() if comparison is not None}

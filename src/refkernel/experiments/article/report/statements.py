@@ -8,7 +8,7 @@ A comparison is a Wilcoxon signed-rank test over tasks of d = mean Gmean of one 
     cheap   d > -LITTLE    one-sided p; it fails if d < -LITTLE with p < 0.05
 
 A statement holds if all its comparisons hold (so no correction for their number is needed), does not hold if one of them
-fails, and is not decided otherwise, also where there are too few tasks.
+fails, and is not decided otherwise, for example with too few tasks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OTHERS = tuple(variant for variant in VARIANTS if variant != "case5")
 
 @dataclass(frozen=True)
 class Statement:
-    """What the article says, the comparisons (classifier, route, variant, other variant) that decide it, and of which kind they are."""
+    """What the article says, and the comparisons (classifier, route, variant, other variant) of one kind that decide it."""
 
     name: str
     says: str
