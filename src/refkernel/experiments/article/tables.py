@@ -43,7 +43,7 @@ def read_rows(results_dir) -> pd.DataFrame:
     if missing:
         raise ValueError(f"{path} lacks the columns {', '.join(missing)}. It is not the rows.csv of `refkernel reproduce`.")
     if rows.empty:
-        raise ValueError(f"{path} has no runs yet. Let `refkernel reproduce` finish at least one.")
+        raise ValueError(f"{path} holds no run yet. Let `refkernel reproduce` finish at least one.")
     return rows
 
 

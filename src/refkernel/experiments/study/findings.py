@@ -32,7 +32,7 @@ def read_rows(folder) -> pd.DataFrame:
         raise FileNotFoundError(f"{path} does not exist. Run `refkernel study --out {folder}` first, or name another folder.")
     rows = pd.read_csv(path, dtype={"negatives": str})
     if rows.empty:
-        raise ValueError(f"{path} has no runs yet. Let `refkernel study` finish at least one.")
+        raise ValueError(f"{path} holds no run yet. Let `refkernel study` finish at least one.")
     rows = pd.concat([rows, _chosen(rows)], ignore_index=True)
     return rows.assign(**{name: 100.0 * rows[name] for name in ("gmean", "tpr", "tnr", "validation")})
 
