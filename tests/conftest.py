@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -80,3 +81,20 @@ def same_decisions():
         np.testing.assert_allclose(got, expected, rtol=0, atol=rtol * np.ptp(expected))
 
     return check
+
+
+@pytest.fixture
+def little_room():
+    """with little_room(n_bytes): no file may grow beyond that; a write takes what fits and then fails, as on a full disk."""
+    resource = pytest.importorskip("resource", reason="limits on the size of files are POSIX only")
+
+    @contextmanager
+    def limit(n_bytes):
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return limit

@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from refkernel.experiments.article.protocol import VARIANT_NAMES
 from refkernel.experiments.article.tables import (
+    ARTICLE_CLASSIFIERS,
+    ARTICLE_TASKS,
     AVERAGE,
     BLOCKS,
-    CLASSIFIERS,
     ROUTES,
-    TASKS,
     VARIANTS,
     article_tables,
     averages,
@@ -34,7 +35,7 @@ NUMBER = r"(-?\d+\.\d)"
 def rows():
     """rows(seed, tasks, variants, runs): runs that scatter about the printed values."""
 
-    def draw(seed=0, tasks=TASKS, variants=tuple(VARIANTS), runs=3):
+    def draw(seed=0, tasks=ARTICLE_TASKS, variants=VARIANTS, runs=3):
         rng = np.random.default_rng(seed)
         cells = printed()
         cells = cells[cells["task"].isin(tasks) & cells["variant"].isin(variants)]
@@ -54,10 +55,10 @@ def by_hand(rows, *cell):
 def test_the_printed_figures_are_complete_and_in_our_names():
     table = printed()
     assert len(table) == 448
-    assert set(table["classifier"]) == set(CLASSIFIERS)
+    assert set(table["classifier"]) == set(ARTICLE_CLASSIFIERS)
     assert set(table["route"]) == set(ROUTES)
     assert set(table["variant"]) == set(VARIANTS)
-    assert set(table["task"]) == set(TASKS)
+    assert set(table["task"]) == set(ARTICLE_TASKS)
     assert not table.isna().any(axis=None)
     assert table.set_index(["classifier", "route", "variant", "task"]).loc[("ocsvm", "mapping", "case5", "Bank2"), "gmean"] == 78.5
 
@@ -93,7 +94,7 @@ def test_a_difference_of_exactly_the_printed_deviation_is_within():
         assert counts(compare(cells.assign(gmean=cells["gmean"] + sign * cells["std"], runs=1).drop(columns="bold"))).within == 448
 
 
-@pytest.mark.parametrize("tasks", [TASKS, ("Seed2", "Ion1"), ("Happ2",)])
+@pytest.mark.parametrize("tasks", [ARTICLE_TASKS, ("Seed2", "Ion1"), ("Happ2",)])
 def test_averages_are_over_the_tasks_that_were_run_on_both_sides(rows, tasks):
     comparison = compare(summarise(rows(tasks=tasks)))
     article = printed()
@@ -155,13 +156,13 @@ def latex_cells(text):
 
 
 @pytest.mark.parametrize(("write", "read"), [(to_markdown, markdown_cells), (to_latex, latex_cells)])
-@pytest.mark.parametrize(("tasks", "variants"), [(TASKS, tuple(VARIANTS)), (("Ion2", "Iris3"), ("case4", "base", "case7"))])
+@pytest.mark.parametrize(("tasks", "variants"), [(ARTICLE_TASKS, VARIANTS), (("Ion2", "Iris3"), ("case4", "base", "case7"))])
 def test_the_numbers_written_are_the_numbers_read(rows, write, read, tasks, variants):
     summary = summarise(rows(tasks=tasks, variants=variants))
     for table in article_tables(summary):
         names, cells, strong = read(write(table))
-        assert names == [VARIANTS[v] for v in VARIANTS if v in variants]
-        assert list(cells) == [*(task for task in TASKS if task in tasks), AVERAGE]
+        assert names == [VARIANT_NAMES[v] for v in VARIANTS if v in variants]
+        assert list(cells) == [*(task for task in ARTICLE_TASKS if task in tasks), AVERAGE]
         for task, line in cells.items():
             for variant, text in zip(table.gmean.columns, line, strict=True):
                 numbers = [float(n) for n in re.findall(NUMBER, text)]
@@ -180,7 +181,7 @@ def test_latex_columns_add_up(rows):
 def test_the_folder_tables_holds_every_table_in_three_forms_and_the_plain_numbers(rows, tmp_path):
     rows().to_csv(tmp_path / "rows.csv", index=False)
     written = write_tables(tmp_path)
-    expected = {f"{c}_{r}.{kind}" for c in CLASSIFIERS for r in ROUTES for kind in ("csv", "md", "tex")} | {
+    expected = {f"{c}_{r}.{kind}" for c in ARTICLE_CLASSIFIERS for r in ROUTES for kind in ("csv", "md", "tex")} | {
         "comparison.csv",
         "averages.csv",
     }
@@ -188,8 +189,8 @@ def test_the_folder_tables_holds_every_table_in_three_forms_and_the_plain_number
     cells = pd.read_csv(tmp_path / "tables" / "comparison.csv")
     np.testing.assert_allclose(cells["gmean"], summarise(read_rows(tmp_path))["gmean"], atol=1e-4)
     table = pd.read_csv(tmp_path / "tables" / "svdd_kernel.csv", index_col=0)
-    assert list(table.columns) == list(VARIANTS.values())
-    assert list(table.index) == [*TASKS, AVERAGE]
+    assert list(table.columns) == list(VARIANT_NAMES.values())
+    assert list(table.index) == [*ARTICLE_TASKS, AVERAGE]
     assert write_tables(tmp_path) == written
 
 

@@ -319,7 +319,7 @@ def test_kernels_without_a_graph_are_refused_by_name(convert, samples):
 
     for model, name in [
         (rk.SVDD("cosine").fit(X), "cosine"),
-        (rk.SVDD("Precomputed").fit(X @ X.T), "precomputed"),
+        (rk.SVDD("precomputed").fit(X @ X.T), "Precomputed"),
         (rk.OneClassSVM(lambda X, Z: X @ Z.T).fit(X), "Function"),
         (rk.ReferenceMap("chi2").fit(X), "chi2"),
         (rk.SVDD(rk.ReferenceKernel("chi2")).fit(X), "chi2"),

@@ -15,7 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import refkernel as rk
-from refkernel.plot import MARKS, DecisionRegionDisplay, PathDisplay, ScoreDistributionDisplay, SpectrumDisplay
+from refkernel.plot import DecisionRegionDisplay, PathDisplay, ScoreDistributionDisplay, SpectrumDisplay
+from refkernel.plot.style import MARKS
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -481,3 +482,9 @@ def test_a_path_that_cannot_be_is_refused(model, options, message, moons):
     """The error names the value and the limit."""
     with pytest.raises(ValueError, match=message):
         PathDisplay.from_estimator(model, moons[0], **options)
+
+
+def test_only_displays_are_public():
+    assert (
+        dir(rk.plot) == sorted(rk.plot.__all__) == ["DecisionRegionDisplay", "PathDisplay", "ScoreDistributionDisplay", "SpectrumDisplay"]
+    )

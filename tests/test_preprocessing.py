@@ -5,6 +5,7 @@ import statistics
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import OneToOneFeatureMixin
 
 import refkernel as rk
 
@@ -64,6 +65,7 @@ def test_float32_stays_float32_and_is_computed_in_double(samples):
     X = samples(500, 2, 0, offset=1000.0).astype(np.float32)
     out = rk.TargetScaler().fit_transform(X)
     assert out.dtype == np.float32
+    assert rk.TargetScaler().fit(X).inverse_transform(out).dtype == np.float32
     # the input is known to 6e-5 (1000 · 2^-24), the deviations are about 1
     np.testing.assert_allclose(out, rk.TargetScaler().fit_transform(X.astype(float)), rtol=0, atol=1e-5)
 
@@ -81,3 +83,28 @@ def test_fit_leaves_the_data_alone(samples):
     before = X.copy()
     rk.TargetScaler().fit_transform(X)
     np.testing.assert_array_equal(X, before)
+
+
+@every_seed
+@pytest.mark.parametrize("constant", [0.0, 0.1, -1.7e308])
+def test_inverse_transform_gives_the_targets_back_with_every_feature(seed, constant, samples):
+    """Kept features return to their units; dropped ones to the value that all targets have, bit for bit."""
+    X, y = samples(20, 4, seed, offset=5.0), np.repeat([1, -1], [15, 5])
+    X[:, [1, 3]] = constant, 7.0
+    X[y == -1, 1] = 3.0
+    scaler = rk.TargetScaler().fit(X, y)
+    found = scaler.inverse_transform(scaler.transform(X))
+    np.testing.assert_allclose(found[:, [0, 2]], X[:, [0, 2]], rtol=1e-12)
+    np.testing.assert_array_equal(found[y == 1][:, [1, 3]], X[y == 1][:, [1, 3]])
+    np.testing.assert_array_equal(scaler.constants_, [constant, 7.0])
+
+
+def test_inverse_transform_refuses_samples_that_transform_cannot_have_made(samples):
+    X = samples(10, 3, 0)
+    X[:, 1] = 1.0
+    with pytest.raises(ValueError, match=r"X has 3 features; transform gives 2"):
+        rk.TargetScaler().fit(X).inverse_transform(X)
+
+
+def test_a_scaler_that_drops_features_does_not_claim_one_to_one_names():
+    assert not isinstance(rk.TargetScaler(), OneToOneFeatureMixin)

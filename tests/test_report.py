@@ -18,10 +18,12 @@ from scipy.stats import wilcoxon
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
-from refkernel.experiments.article.tables import CLASSIFIERS, ROUTES, VARIANTS, printed
-from refkernel.experiments.report import build_report
-from refkernel.experiments.report.plot_data import critical_difference, groups_within, rank_comparisons
-from refkernel.experiments.report.statements import FAILS, HOLDS, OPEN, findings, paired_p
+from refkernel.experiments.article.protocol import ARTICLE_CLASSIFIERS, ROUTES, VARIANTS
+from refkernel.experiments.article.report import build_report
+from refkernel.experiments.article.report.plot_data import rank_comparisons
+from refkernel.experiments.article.report.statements import FAILS, HOLDS, OPEN, findings
+from refkernel.experiments.article.tables import printed, write_tables
+from refkernel.experiments.statistics import critical_difference, groups_within, paired_p
 
 LIMIT = 3_000_000
 RUN = {
@@ -110,7 +112,7 @@ def test_every_figure_has_a_title_and_a_description_with_numbers(full):
 
 def test_every_table_and_every_section_is_there(full):
     page = Page(full)
-    expected = {f"table-{classifier}_{route}" for classifier in CLASSIFIERS for route in ROUTES} | {"table-averages", "table-other"}
+    expected = {f"table-{classifier}_{route}" for classifier in ARTICLE_CLASSIFIERS for route in ROUTES} | {"table-averages", "table-other"}
     assert set(page.tables) == expected
     assert {"averages", "statements", "tables", "ranks", "other", "degenerate", "regions", "spectra", "choices", "time", "made"} <= set(
         page.ids
@@ -144,6 +146,19 @@ def test_tiny_runs_are_shown_and_what_is_missing_is_said(tmp_path, keep, run):
     assert "needs at least six" in text or "not in this run" in text
 
 
+def test_a_full_disk_leaves_the_old_report_and_tables_and_names_the_file(tmp_path, little_room):
+    folder = write_results(tmp_path, runs=1, keep="task == 'Iris1'")
+    page, tables = build_report(folder), write_tables(folder)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    write_results(tmp_path, seed=1, runs=1, keep="task == 'Iris1'")
+    before[folder / "rows.csv"] = (folder / "rows.csv").read_bytes()
+    with little_room(page.stat().st_size // 2), pytest.raises(OSError, match=r"was not written: .*report\.html"):
+        build_report(folder)
+    with little_room(100), pytest.raises(OSError, match=rf"was not written: .*{tables[0].name}"):
+        write_tables(folder)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
 def test_unprinted_cells_are_shown_without_a_comparison(tmp_path):
     folder = write_results(tmp_path, runs=2, keep="task == 'Iris1'")
     rows = pd.read_csv(folder / "rows.csv").assign(task="Wine1").drop(columns=["scale"])
@@ -175,7 +190,8 @@ def test_random_references_are_judged_by_the_sign_of_a_clear_difference(shift, e
 
 def test_equality_is_shown_not_assumed():
     base = np.linspace(40, 90, 10)
-    name, columns = "NPT equals case 1", [(classifier, "mapping", variant) for classifier in CLASSIFIERS for variant in ("base", "case1")]
+    name = "NPT equals case 1"
+    columns = [(classifier, "mapping", variant) for classifier in ARTICLE_CLASSIFIERS for variant in ("base", "case1")]
     assert verdict(dict.fromkeys(columns, base), name) == HOLDS
     assert verdict({column: base + (3 if column[2] == "case1" else 0) for column in columns}, name) == FAILS
     assert verdict(dict.fromkeys(columns, base[:3]), name) == OPEN  # three equal tasks are no proof
@@ -222,7 +238,7 @@ def test_groups_are_maximal_runs_within_the_critical_difference():
 
 def test_average_ranks_are_those_counted_by_hand():
     values = {("svdd", "kernel", "base"): [3.0, 1.0], ("svdd", "kernel", "case1"): [2.0, 2.0], ("svdd", "kernel", "case2"): [1.0, 2.0]}
-    (comparison,) = rank_comparisons(cells_of(values))
+    (comparison,) = rank_comparisons(cells_of(values)).values()
     assert comparison.ranks.to_dict() == {"base": 2.0, "case1": 1.75, "case2": 2.25}
 
 

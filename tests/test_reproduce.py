@@ -3,7 +3,6 @@
 import csv
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -110,20 +109,64 @@ def test_rows_do_not_depend_on_the_number_of_jobs(finished, tmp_path):
     assert rows_of(tmp_path) == rows_of(finished)
 
 
-def test_a_killed_run_is_continued_without_losing_or_repeating_a_row(finished, tmp_path):
-    """kill -9 in the middle, then the same command: the finished rows stay as they are, and the end is that of one run."""
+@pytest.fixture
+def writing(tmp_path):
+    """A folder that another process is writing: the command itself, which has written its first rows."""
     options = ["--tasks", "Iris1,Seed2", "--splits-count", "1", "--repeats", "2", "--jobs", "1", "--out", str(tmp_path)]
     process = subprocess.Popen([*CLI, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and (not (tmp_path / "rows.csv").exists() or len(rows_of(tmp_path)) < 32):
         time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
+    yield tmp_path, process
+    process.kill()
     process.wait()
-    before = (tmp_path / "rows.csv").read_text()
+
+
+def test_a_killed_run_is_continued_without_losing_or_repeating_a_row(finished, writing):
+    """kill -9 in the middle, then the same command: the finished rows stay as they are, and the end is that of one run."""
+    folder, process = writing
+    process.kill()
+    process.wait()
+    before = (folder / "rows.csv").read_text()
     assert before.count("\n") >= 33
     assert before.count("\n") < 129, "the run was over before it was killed"
+    run(SMALL, folder)
+    assert (folder / "rows.csv").read_text().startswith("".join(before.splitlines(keepends=True)[:33]))
+    assert rows_of(folder) == rows_of(finished)
+
+
+def test_a_folder_that_another_process_is_writing_is_refused(finished, writing):
+    """The message names the process; once that is killed, the folder can be continued at once, and no row is lost or there twice."""
+    folder, process = writing
+    with pytest.raises(ResultsError, match=rf"Another process \(pid {process.pid}\) is writing into .*--out"):
+        run(SMALL, folder)
+    assert process.poll() is None, "the other process had ended before it was met"
+    process.kill()
+    process.wait()
+    run(SMALL, folder)
+    assert rows_of(folder) == rows_of(finished)
+
+
+def test_two_runs_of_one_process_do_not_share_a_folder_and_a_failed_run_gives_it_back(finished, tmp_path):
+    """The lock is one of the folder, not of the process, and ends with the run."""
+
+    def meddle(done, total):
+        if done == 1:
+            run(SMALL, tmp_path)
+
+    with pytest.raises(ResultsError, match="is writing into"):
+        run(SMALL, tmp_path, progress=meddle)
     run(SMALL, tmp_path)
-    assert (tmp_path / "rows.csv").read_text().startswith("".join(before.splitlines(keepends=True)[:33]))
+    assert rows_of(tmp_path) == rows_of(finished)
+
+
+def test_a_full_disk_leaves_whole_units_and_names_the_file(finished, tmp_path, little_room):
+    """Rows that do not fit are taken back; with room again, the run continues and ends as any other."""
+    size = (finished / "rows.csv").stat().st_size
+    with little_room(size * 5 // 8), pytest.raises(OSError, match=r"was not written: .*rows\.csv"):
+        run(SMALL, tmp_path)
+    assert len((tmp_path / "rows.csv").read_text().splitlines()) == 1 + 2 * 32  # 2.5 of 4 units fit
+    run(SMALL, tmp_path)
     assert rows_of(tmp_path) == rows_of(finished)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refkernel._dual.rows import Cached, Dense, Features
 from scipy.optimize import LinearConstraint, minimize
 from sklearn.svm import OneClassSVM
 
@@ -13,7 +14,6 @@ from refkernel._dual import path, solver
 from refkernel._dual import rows as rows_module
 from refkernel._dual import smo as jitted
 from refkernel._dual.problem import DualProblem, one_class_svm, svdd
-from refkernel._dual.rows import Cached, Dense, Features
 from refkernel._dual.solver import solve
 from refkernel.feature_map import ReferenceKernel
 from refkernel.kernels import RBF, Linear

@@ -14,9 +14,10 @@ import refkernel as rk
 from refkernel.datasets import load_task
 from refkernel.ellipsoid import ESVDD
 from refkernel.exceptions import ResultsError
+from refkernel.experiments.statistics import holm
 from refkernel.experiments.study import Settings, run
-from refkernel.experiments.study.findings import CHOSEN, against, averages, curves, holm, ranks, read_rows, task_means
-from refkernel.experiments.study.methods import GRIDS, SCALES, STRATEGIES, VALUES, WITH_OUTLIERS, kernel_methods
+from refkernel.experiments.study.findings import CHOSEN, against, averages, curves, ranks, read_rows, task_means
+from refkernel.experiments.study.methods import FINE_SCALES, FINE_VALUES, GRIDS, STRATEGIES, WITH_OUTLIERS, kernel_methods
 from refkernel.experiments.study.page import build_page
 from refkernel.metrics import gmean_score
 
@@ -45,8 +46,8 @@ def row_of(rows, **values):
 def test_the_articles_grid_is_part_of_the_fine_one():
     """The article's scales and values are those that its slices take."""
     scales, values = GRIDS["article"]
-    assert SCALES[scales] == (0.1, 1.0, 10.0, 100.0, 1000.0)
-    assert VALUES[values] == (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+    assert FINE_SCALES[scales] == (0.1, 1.0, 10.0, 100.0, 1000.0)
+    assert FINE_VALUES[values] == (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 
 
 def test_every_method_has_one_row_on_each_grid(rows):
@@ -56,8 +57,8 @@ def test_every_method_has_one_row_on_each_grid(rows):
     for method in kernel_methods():
         for grid, (scales, values) in GRIDS.items():
             row = row_of(rows, classifier=method.classifier, references=method.references, negatives=method.negatives, grid=grid)
-            assert float(row["scale"]) in SCALES[scales]
-            assert float(row["parameter"]) in VALUES[values]
+            assert float(row["scale"]) in FINE_SCALES[scales]
+            assert float(row["parameter"]) in FINE_VALUES[values]
     np.testing.assert_allclose(rows["gmean"], np.sqrt(rows["tpr"] * rows["tnr"]), atol=1e-12)
     assert {m.classifier for m in kernel_methods()} == {"svdd", "ocsvm", "svddneg", "esvdd"}
     assert {m.references for m in kernel_methods()} == set(STRATEGIES)

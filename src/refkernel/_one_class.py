@@ -22,7 +22,7 @@ from ._dual.solver import STOPPING_RULES, WHOLE, solve
 from ._dual.sources import Cached, Dense, Features
 from ._params import NestedParams
 from ._training import training_rows
-from ._validation import check_choice, check_positive
+from ._validation import as_labels, check_choice, check_positive
 from .exceptions import DegenerateSolutionWarning, FarSamplesWarning
 from .kernels import as_kernel
 from .kernels.base import SYMMETRY_TOLERANCE, Kernel
@@ -145,7 +145,7 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         ndarray of shape (n_samples,)
             +1 where ``decision_function`` is at least 0, else -1.
         """
-        return np.where(self.decision_function(X, diag=diag) >= 0, 1, -1)
+        return as_labels(self.decision_function(X, diag=diag) >= 0)
 
     def score_samples(self, X: Any, *, diag: Any = None) -> np.ndarray:
         """The raw score of each sample; higher is more normal. A row's score does not depend on the rows beside it.

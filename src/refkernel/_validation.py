@@ -34,6 +34,11 @@ def target_mask(X, y, warn=True) -> np.ndarray:
     return is_target
 
 
+def as_labels(is_target) -> np.ndarray:
+    """+1 for targets, -1 for outliers."""
+    return np.where(is_target, 1, OUTLIER)
+
+
 def is_number(value: Any) -> bool:
     """A finite real number, and no bool."""
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._blocks import in_blocks
 from ._training import training_rows
-from ._validation import OUTLIER, is_number
+from ._validation import OUTLIER, as_labels, is_number
 from .svdd import SVDD
 
 SINGULAR = 1e-12
@@ -90,13 +93,12 @@ class ESVDD(OutlierMixin, BaseEstimator):
         X = validate_data(self, X, dtype=np.float64)
         rows, weight = training_rows(X, y, sample_weight)
         targets, target_weight = X[rows.targets], weight[rows.targets]
-        self._mean = _mean(targets, target_weight)
-        self.covariance_ = _covariance(targets - self._mean, target_weight, self.regularization)
-        self._L = _cholesky(self.covariance_, self.regularization, len(targets))
+        self._ellipsoid = Ellipsoid.of(targets, target_weight, self.regularization)
+        self.covariance_ = self._ellipsoid.covariance
         is_outlier = np.isin(np.arange(X.shape[0]), rows.outliers)
         ball = SVDD("linear", nu=self.nu, C=self.C, tol=self.tol, max_iter=self.max_iter)
-        self._ball = ball.fit(self._whitened(X), np.where(is_outlier, OUTLIER, 1), weight)
-        self.center_ = self._mean + self._L @ (self._ball.dual_coef_[0] @ self._ball.support_vectors_)
+        self._ball = ball.fit(self._ellipsoid.whitened(X), np.where(is_outlier, OUTLIER, 1), weight)
+        self.center_ = self._ellipsoid.mean + self._ellipsoid.L @ (self._ball.dual_coef_[0] @ self._ball.support_vectors_)
         self.support_vectors_ = X[self._ball.support_]
         for name in ("radius_", "offset_", "support_", "dual_coef_", "duality_gap_", "n_iter_"):
             setattr(self, name, getattr(self._ball, name))
@@ -109,7 +111,11 @@ class ESVDD(OutlierMixin, BaseEstimator):
     def score_samples(self, X):
         """-(x - c)' E^-1 (x - c) for every row of X; higher is more normal."""
         check_is_fitted(self)
-        return self._ball.score_samples(self._whitened(validate_data(self, X, reset=False, dtype=np.float64)))
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            W = self._ellipsoid.whitened(X)
+        far = ~np.isfinite(W).all(axis=1)
+        return np.where(far, -np.finfo(np.float64).max, self._ball.score_samples(np.where(far[:, None], 0.0, W)))
 
     def decision_function(self, X):
         """``score_samples(X) - offset_``: at least 0 for samples that belong to the targets."""
@@ -117,11 +123,30 @@ class ESVDD(OutlierMixin, BaseEstimator):
 
     def predict(self, X):
         """+1 for targets, -1 for outliers."""
-        return np.where(self.decision_function(X) >= 0, 1, -1)
+        return as_labels(self.decision_function(X) >= 0)
 
-    def _whitened(self, X):
-        """(X - mean) L^-T with E = LL': inner products are those of E^-1."""
-        return solve_triangular(self._L, (X - self._mean).T, lower=True, check_finite=False).T
+
+@dataclass(frozen=True)
+class Ellipsoid:
+    """The mean and the regularised covariance E = LL' of some targets: (x - mean)' E^-1 (x - mean) is a squared distance."""
+
+    mean: np.ndarray
+    covariance: np.ndarray
+    L: np.ndarray
+
+    @classmethod
+    def of(cls, X: np.ndarray, weight: np.ndarray, regularization: float) -> Ellipsoid:
+        """The weighted mean and covariance of the rows of X."""
+        mean = _mean(X, weight)
+        E = _covariance(X - mean, weight, regularization)
+        return cls(mean, E, _cholesky(E, regularization, len(X)))
+
+    def whitened(self, X: np.ndarray) -> np.ndarray:
+        """(X - mean) L^-T: its inner products are those of E^-1. A row's result does not depend on the rows beside it."""
+        return in_blocks(lambda rows: self._solved, X, np.empty(X.shape), X.shape[1])
+
+    def _solved(self, block):
+        return solve_triangular(self.L, (block - self.mean).T, lower=True, check_finite=False).T
 
 
 def _mean(X, weight):

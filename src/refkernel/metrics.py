@@ -22,6 +22,11 @@ def true_rates(y_true, y_pred) -> tuple[float, float]:
     return float(tpr), float(tnr)
 
 
+def geometric_mean(tpr, tnr):
+    """sqrt(TPR · TNR), of numbers or of arrays."""
+    return np.sqrt(tpr * tnr)
+
+
 def gmean_score(y_true, y_pred) -> float:
     """The geometric mean of TPR and TNR, in [0, 1]. NaN, with a warning, where one kind is absent from ``y_true``.
 
@@ -35,7 +40,7 @@ def gmean_score(y_true, y_pred) -> float:
     if np.isnan(tpr + tnr):
         absent = "targets (+1)" if np.isnan(tpr) else "outliers (-1)"
         warnings.warn(f"gmean is undefined: y_true holds no {absent}.", UndefinedMetricWarning, stacklevel=2)
-    return float(np.sqrt(tpr * tnr))
+    return float(geometric_mean(tpr, tnr))
 
 
 def tpr_at_tnr_score(y_true, score, tnr=0.95) -> float:

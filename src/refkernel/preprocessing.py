@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.impute import SimpleImputer
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._sklearn import safe_indexing
@@ -15,13 +16,14 @@ CONSTANT = 10 * np.finfo(float).eps
 """A feature whose deviation is below this share of its size varies by rounding only."""
 
 
-class TargetScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class TargetScaler(TransformerMixin, BaseEstimator):
     """Standardise features by the mean and standard deviation (n - 1) of the target rows; drop features constant in them.
 
     Attributes
     ----------
     mean_, scale_ : (n_kept,) mean and standard deviation of the kept features over the targets.
     kept_ : (n_features,) bool, False for the features that are constant in the targets.
+    constants_ : (n_features - n_kept,) the values of those features in the targets.
 
     Examples
     --------
@@ -45,6 +47,7 @@ class TargetScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise ValueError(f"All {X.shape[1]} features are constant over the {X.shape[0]} target rows: nothing is left to scale.")
         self.mean_ = ((X / unit).mean(axis=0) * unit)[self.kept_]
         self.scale_ = (deviation * unit)[self.kept_]
+        self.constants_ = X[0, ~self.kept_]
         return self
 
     def transform(self, X):
@@ -53,9 +56,20 @@ class TargetScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         return ((X[:, self.kept_] - self.mean_) / self.scale_).astype(X.dtype, copy=False)
 
+    def inverse_transform(self, X):
+        """All the features again: the kept ones in their own units, the dropped ones at their constant."""
+        check_is_fitted(self)
+        X = check_array(X, dtype=[np.float64, np.float32])
+        if X.shape[1] != self.mean_.size:
+            raise ValueError(f"X has {X.shape[1]} features; transform gives {self.mean_.size}, and inverse_transform expects as many.")
+        found = np.empty((X.shape[0], self.kept_.size), dtype=X.dtype)
+        found[:, self.kept_] = X * self.scale_ + self.mean_
+        found[:, ~self.kept_] = self.constants_
+        return found
+
     def get_feature_names_out(self, input_features=None):
         """The names of the kept features."""
-        return super().get_feature_names_out(input_features)[self.kept_]
+        return OneToOneFeatureMixin.get_feature_names_out(self, input_features)[self.kept_]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._params import NestedParams
 from ._training import training_rows
-from ._validation import check_nu, is_number
+from ._validation import as_labels, check_nu, is_number
 from .feature_map import ReferenceMap
 from .kernels import as_kernel
 from .references import GENERATED
@@ -119,7 +119,7 @@ class ReferenceResidual(OutlierMixin, NestedParams):
 
     def predict(self, X):
         """+1 for targets, -1 for outliers."""
-        return np.where(self.decision_function(X) >= 0, 1, -1)
+        return as_labels(self.decision_function(X) >= 0)
 
     def _held_out(self, training):
         """The targets that are no references; all targets where the truncated span leaves a residual to every one."""

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from ..datasets import list_tasks
-from ..experiments.article.protocol import CLASSIFIERS, ROUTES, VARIANTS, Settings
+from ..experiments.article.protocol import ARTICLE_CLASSIFIERS, ROUTES, VARIANTS, Settings
 from ..experiments.article.runner import run
 from .app import RESUMES, Splits, app, clear_errors, console, names, with_bar
 
@@ -26,7 +26,7 @@ def reproduce(
     data_dir: Annotated[Path | None, typer.Option(help="Folder with the authors' .mat files.")] = None,
     tasks: Annotated[str, typer.Option(help="Tasks, separated by commas; all by default.")] = "",
     variants: Annotated[str, typer.Option(help="base, case1 … case7.")] = ",".join(VARIANTS),
-    classifiers: Annotated[str, typer.Option(help="svdd, ocsvm.")] = ",".join(CLASSIFIERS),
+    classifiers: Annotated[str, typer.Option(help="svdd, ocsvm.")] = ",".join(ARTICLE_CLASSIFIERS),
     routes: Annotated[str, typer.Option(help="kernel, mapping.")] = ",".join(ROUTES),
     splits_count: Annotated[int, typer.Option(help="Splits of each task, 1 to 5.")] = 5,
     repeats: Annotated[int, typer.Option(help="Repetitions on each split.")] = 5,
@@ -69,7 +69,7 @@ def report(
     compare_with: Annotated[Path | None, typer.Option(help="Another run to set beside it, for example with --solver exact.")] = None,
 ) -> None:
     """Write report.html, one file that opens anywhere."""
-    from ..experiments.report import build_report
+    from ..experiments.article.report import build_report
 
     with clear_errors():
         console.print(build_report(results, compare_with=compare_with))
@@ -87,7 +87,8 @@ def tasks(splits: Annotated[Splits, typer.Option()] = Splits.authors) -> None:
 
 def _summary(out, facts, with_report, jobs):
     """Averages beside the article's, how many cells agree, how long it took, and where the files are."""
-    from ..experiments.article.tables import averages, compare, counts, read_rows, summarise, variant_name, write_tables
+    from ..experiments.article.protocol import variant_name
+    from ..experiments.article.tables import averages, compare, counts, read_rows, summarise, write_tables
 
     comparison = compare(summarise(read_rows(out)))
     table = Table("classifier", "route", "variant", "Gmean", "article", "difference", title="Averages over the tasks of this run (%)")
@@ -108,7 +109,7 @@ def _summary(out, facts, with_report, jobs):
     if not with_report:
         return
     try:
-        from ..experiments.report import build_report
+        from ..experiments.article.report import build_report
     except ImportError as error:
         console.print(f"No report: {error}. Install refkernel[report].")
         return

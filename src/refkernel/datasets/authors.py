@@ -20,7 +20,7 @@ from ..exceptions import DataError, DownloadError
 COMMIT = "d647efbf5d205614a7f6dbefb5772bcd8cc14f99"
 BASE_URL = f"https://raw.githubusercontent.com/JenniRaitoharju/GeneralizedReferenceKernel/{COMMIT}/Datasets/"
 TIMEOUT = 30
-"""Seconds without an answer after which a server is given up."""
+"""Seconds to wait for an answer of the server."""
 
 SHA256 = {
     "bankruptcy_targetclass_1.mat": "7dfabd3486ebf6e8a62240f2890aa371f509e3ae69f24d0a5a88efab55d5a046",
@@ -86,7 +86,7 @@ def _local_path(name: str, data_dir: str | os.PathLike | None) -> Path | None:
 
 
 def _cached_path(name: str) -> Path:
-    """The file in the cache, downloaded if it is not there or broken."""
+    """The file in the cache, downloaded if it is missing or damaged."""
     path = _cache_folder() / name
     try:
         if path.is_file() and not _is_published(name, path.read_bytes()):
@@ -103,7 +103,7 @@ def _cached_path(name: str) -> Path:
 
 
 def _download(name: str, folder: Path) -> None:
-    """Put the file into the folder; it gets its name only after its checksum was found right."""
+    """Download the file into the folder; it gets its name only once its checksum is verified."""
     pooch = _pooch()
     downloader = pooch.HTTPDownloader(timeout=TIMEOUT)
     pooch.retrieve(BASE_URL + name, known_hash=f"sha256:{SHA256[name]}", fname=name, path=folder, downloader=downloader)

@@ -1,1 +1,1 @@
-"""What the library never imports: the article's experiments, the study, and the pages that show them."""
+"""Experiments, which the library never imports: the article's, the study, and what experiments share (units, statistics, pages)."""

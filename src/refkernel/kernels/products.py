@@ -24,6 +24,7 @@ class Linear(Kernel):
     """
 
     positive_definite = True
+
     def __call__(self, X, Z=None):
         return pairwise.linear_kernel(X, Z)
 

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.metrics import get_scorer
 
 from .. import metrics
-from .._validation import OUTLIER
+from .._validation import OUTLIER, as_labels
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Decided(OutlierMixin, BaseEstimator):
     score_samples = decision_function
 
     def predict(self, X):
-        return np.where(self.decision >= 0, 1, -1)
+        return as_labels(self.decision >= 0)
 
     def __sklearn_is_fitted__(self):
         return True
@@ -77,8 +77,7 @@ def rates(decisions, is_target) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _gmeans(decisions, is_target):
-    tpr, tnr = rates(decisions, is_target)
-    return np.sqrt(tpr * tnr)
+    return metrics.geometric_mean(*rates(decisions, is_target))
 
 
 def _balanced(decisions, is_target):

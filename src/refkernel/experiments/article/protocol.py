@@ -30,8 +30,9 @@ VALUES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 FOLDS = 5
 EIGENVALUE_FLOOR = 1e-6
 LIBSVM_TOLERANCE = 1e-3
-VARIANTS = ("base", *(f"case{k}" for k in range(1, 8)))
-CLASSIFIERS = ("svdd", "ocsvm")
+CLASSIFIER_NAMES = {"svdd": "SVDD", "ocsvm": "OC-SVM"}
+VARIANT_NAMES = {"base": "Base", **{f"case{k}": f"Case {k}" for k in range(1, 8)}}
+ARTICLE_CLASSIFIERS, VARIANTS = tuple(CLASSIFIER_NAMES), tuple(VARIANT_NAMES)
 ROUTES = ("kernel", "mapping")
 SOLVERS = ("article", "exact")
 KERNELS = tuple(RBF(scale=scale) for scale in SCALES)
@@ -45,7 +46,7 @@ class Settings:
     splits: Literal["embedded", "authors"] = "embedded"
     tasks: tuple[str, ...] = ()
     variants: tuple[str, ...] = VARIANTS
-    classifiers: tuple[str, ...] = CLASSIFIERS
+    classifiers: tuple[str, ...] = ARTICLE_CLASSIFIERS
     routes: tuple[str, ...] = ROUTES
     splits_count: int = 5
     repeats: int = 5
@@ -59,7 +60,7 @@ class Settings:
         for name, given, allowed in (
             ("tasks", tasks, known),
             ("variants", self.variants, VARIANTS),
-            ("classifiers", self.classifiers, CLASSIFIERS),
+            ("classifiers", self.classifiers, ARTICLE_CLASSIFIERS),
             ("routes", self.routes, ROUTES),
             ("solver", (self.solver,), SOLVERS),
         ):
@@ -83,7 +84,7 @@ class Settings:
 
     def cells(self) -> list[tuple[str, str, str]]:
         """(classifier, route, variant) of every row of a unit, in order."""
-        return [(c, r, v) for c in CLASSIFIERS for r in ROUTES for v in VARIANTS if self._has(c, r, v)]
+        return [(c, r, v) for c in ARTICLE_CLASSIFIERS for r in ROUTES for v in VARIANTS if self._has(c, r, v)]
 
     def _has(self, classifier, route, variant):
         return classifier in self.classifiers and route in self.routes and variant in self.variants
@@ -102,6 +103,11 @@ class Unit:
     run_seed: int
 
     @property
+    def key(self) -> dict[str, Any]:
+        """The columns that tell the rows of this unit from those of others."""
+        return {"task": self.task, "split": self.split, "repeat": self.repeat}
+
+    @property
     def seeds(self) -> np.ndarray:
         """Seeds of the folds' permutation, of the references of each fold, and of the references of the final fit."""
         key = [self.run_seed, *self.task.encode(), self.split, self.repeat]
@@ -111,6 +117,21 @@ class Unit:
         """(train, test) rows of a random FOLDS-fold split of n rows, each in the order of the data."""
         parts = np.array_split(np.random.RandomState(self.seeds[0]).permutation(n), FOLDS)
         return [(np.setdiff1d(np.arange(n), test), np.sort(test)) for test in parts]
+
+
+def classifier_name(code: str) -> str:
+    """What tables and pages call a classifier."""
+    return CLASSIFIER_NAMES.get(code, code)
+
+
+def variant_name(code: str) -> str:
+    """What tables and pages call a variant: "Base" (NPT in the mapping route, as in the article), "Case 1" …"""
+    return VARIANT_NAMES.get(code, code)
+
+
+def table_title(classifier: str, route: str) -> str:
+    """What pages call one of the article's tables."""
+    return f"{classifier_name(classifier)}, {route} route"
 
 
 def formulations(route: str, solver: str) -> dict[str, Formulation]:

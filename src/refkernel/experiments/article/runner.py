@@ -6,8 +6,6 @@ import functools
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,8 +15,10 @@ from ..._timing import Clock
 from ...datasets import load_task
 from ...model_selection import Samples, decision_paths
 from ...model_selection.scoring import as_scoring, rates
-from ...references import TrainingRows
-from ..units import run_units, write_json
+from ..._training import TrainingRows
+from ...feature_map import ReferenceKernel
+from ..selection import first_best, score_columns
+from ..units import run_units
 from .protocol import EIGENVALUE_FLOOR, FOLDS, KERNELS, REFERENCES, SCALES, VALUES, Settings, Unit, formulations, source
 
 KEYS = ("classifier", "route", "variant", "task", "split", "repeat")
@@ -28,7 +28,7 @@ GMEAN = as_scoring("gmean")
 
 
 def run_unit(unit: Unit, settings: Settings, data_dir=None) -> tuple[list[dict[str, Any]], dict[str, float]]:
-    """The rows of one unit, and where the time went."""
+    """The rows of one unit, and the seconds of its stages."""
     with one_blas_thread():
         start, clock = time.perf_counter(), Clock()
         data = load_task(unit.task, unit.split, splits=settings.splits, data_dir=data_dir)
@@ -43,7 +43,7 @@ def run_unit(unit: Unit, settings: Settings, data_dir=None) -> tuple[list[dict[s
     rows = []
     for classifier, route, variant in cells:
         result = found[source(classifier, route, variant)]
-        facts = {"task": unit.task, "split": unit.split, "repeat": unit.repeat, "seed": int(seeds[0]), "seconds": round(seconds, 6)}
+        facts = {**unit.key, "seed": int(seeds[0]), "seconds": round(seconds, 6)}
         rank = result["dimension"] if route == "mapping" else result["rank"]
         rows.append({"classifier": classifier, "route": route, "variant": variant, **facts, **result["scores"], "rank": rank})
     return rows, clock.stages
@@ -62,7 +62,7 @@ def _run_variant(folds, seeds, solver, data, variant, pairs, clock):
         scores[fold] = GMEAN.of_decisions(decisions.reshape(-1, y_test.size), None, y_test).reshape(scores.shape[1:])
         clock.lap("scoring")
     means = np.nanmean(scores, axis=0)
-    best = [_first_best(means[:, k]) for k in range(len(pairs))]
+    best = [first_best(means[:, k]) for k in range(len(pairs))]
     samples = _samples(data.X_train, data.y_train, data.X_test, variant, seeds[1 + FOLDS], clock)
     final = functools.cache(lambda s: _grams_and_ranks(samples, KERNELS[s]))
     return {
@@ -71,17 +71,12 @@ def _run_variant(folds, seeds, solver, data, variant, pairs, clock):
     }
 
 
-def _first_best(scores):
-    """Where a table of mean scores (scales × values) is largest; of ties, which rounding must not break, the first."""
-    return np.unravel_index(scores.round(12).argmax(), scores.shape)
-
-
 def _samples(X, y, X_test, variant, seed, clock):
     rows = TrainingRows(X, np.flatnonzero(y == 1), np.flatnonzero(y == -1))
     strategy = REFERENCES[variant]
     reference = None
     if strategy is not None:
-        reference = SimpleNamespace(references=strategy, center=True, eigenvalue_floor=EIGENVALUE_FLOOR, random_state=int(seed))
+        reference = ReferenceKernel(references=strategy, center=True, eigenvalue_floor=EIGENVALUE_FLOOR, random_state=int(seed))
     return Samples(rows, X_test, reference, clock=clock)
 
 
@@ -99,19 +94,16 @@ def _final(grams_and_ranks, formulation, scale, y_test, clock):
     grams, ranks = grams_and_ranks
     (decisions,) = decision_paths(grams.K, [formulation], grams.K_test, grams.diag_test)
     clock.lap("solving")
-    tpr, tnr = (float(rate[0]) for rate in rates(decisions[0], y_test == 1))
-    scores = {"gmean": float(np.sqrt(tpr * tnr)), "tpr": tpr, "tnr": tnr, "scale": scale, "parameter": formulation.values[0]}
-    return {"scores": scores, **ranks}
+    tpr, tnr = rates(decisions[0], y_test == 1)
+    return {"scores": {**score_columns(tpr[0], tnr[0]), "scale": scale, "parameter": formulation.values[0]}, **ranks}
 
 
 def run(
     settings: Settings, out, *, jobs=1, data_dir=None, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> dict[str, Any]:
-    """Run what is not yet in the folder ``out``; returns the contents of its run.json."""
+    """Run what the folder ``out`` lacks; returns the contents of its run.json."""
     settings = settings.checked()
     units, cells = settings.units(), settings.cells()
     compute = functools.partial(run_unit, settings=settings, data_dir=data_dir)
-    facts = run_units(compute, units, len(cells), COLUMNS, settings.as_json(), out, jobs=jobs, progress=progress)
-    facts["fits"] = len(units) * len(cells) * (FOLDS * len(SCALES) * len(VALUES) + 1)
-    write_json(Path(out) / "run.json", facts)
-    return facts
+    facts = {"fits": len(units) * len(cells) * (FOLDS * len(SCALES) * len(VALUES) + 1)}
+    return run_units(compute, units, len(cells), COLUMNS, settings.as_json(), out, jobs=jobs, progress=progress, facts=facts)

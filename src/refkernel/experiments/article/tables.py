@@ -17,19 +17,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-CLASSIFIERS = {"svdd": "SVDD", "ocsvm": "OC-SVM"}
-ROUTES = {"kernel": "kernel", "mapping": "mapping"}
-VARIANTS = {"base": "Base", **{f"case{i}": f"Case {i}" for i in range(1, 8)}}
-TASKS = ("Iris1", "Iris2", "Iris3", "Seed1", "Seed2", "Seed3", "Ion1", "Ion2", "Son1", "Son2", "Bank1", "Bank2", "Happ1", "Happ2")
+from ..._files import write_text
+from ...datasets import list_tasks
+from .protocol import ARTICLE_CLASSIFIERS, CLASSIFIER_NAMES, ROUTES, VARIANT_NAMES, VARIANTS, table_title, variant_name
+
+ARTICLE_TASKS = tuple(task.name for task in list_tasks("authors"))
 BLOCKS = {"M = N": ("base", "case1", "case2"), "M = ⌊N/2⌋": ("case3", "case4"), "M = N + T": ("case5", "case6", "case7")}
 """Variants with the same number of references: the article prints the best of each block in bold."""
 AVERAGE = "Average"
 CELL = ["classifier", "route", "variant", "task"]
 COLUMN = ["classifier", "route", "variant"]
-VALUES = ["gmean", "std", "rank"]
+MEASURES = ["gmean", "std", "rank"]
 NEEDED = [*CELL, "gmean", "rank"]
 ROUNDING = 1e-9
-"""Differences that equal the printed deviation but for floating point count as within it."""
+"""Slack for rounding when a difference is compared with the printed deviation."""
 
 
 def read_rows(results_dir) -> pd.DataFrame:
@@ -50,10 +51,10 @@ def printed() -> pd.DataFrame:
     """The article's printed cells: classifier, route, variant, task, gmean, std, rank, bold. In our names, averages left out."""
     with files(__package__).joinpath("printed.csv").open(encoding="utf-8") as file:
         table = pd.read_csv(file, comment="#")
-    table["classifier"] = table["classifier"].map({name.replace("-", ""): code for code, name in CLASSIFIERS.items()})
-    table["variant"] = table["variant"].map({name: code for code, name in VARIANTS.items()})
+    table["classifier"] = table["classifier"].map({name.replace("-", ""): code for code, name in CLASSIFIER_NAMES.items()})
+    table["variant"] = table["variant"].map({name: code for code, name in VARIANT_NAMES.items()})
     table = table.rename(columns={"gmean_mean": "gmean", "gmean_std": "std"}).astype({"bold": bool})
-    return table.loc[table["task"] != AVERAGE, [*CELL, *VALUES, "bold"]].reset_index(drop=True)
+    return table.loc[table["task"] != AVERAGE, [*CELL, *MEASURES, "bold"]].reset_index(drop=True)
 
 
 def summarise(rows: pd.DataFrame) -> pd.DataFrame:
@@ -68,7 +69,7 @@ def compare(summary: pd.DataFrame) -> pd.DataFrame:
 
     Cells that the article does not have keep missing values; within is missing (<NA>) there.
     """
-    article = printed().rename(columns={name: f"printed_{name}" for name in [*VALUES, "bold"]})
+    article = printed().rename(columns={name: f"printed_{name}" for name in [*MEASURES, "bold"]})
     joined = _in_order(summary.merge(article, on=CELL, how="left"))
     joined["printed_bold"] = joined["printed_bold"].astype("boolean")
     joined["difference"] = joined["gmean"] - joined["printed_gmean"]
@@ -80,7 +81,7 @@ def compare(summary: pd.DataFrame) -> pd.DataFrame:
 def averages(comparison: pd.DataFrame) -> pd.DataFrame:
     """Averages over tasks by classifier, route and variant: gmean, printed_gmean (of the tasks that were run), difference, tasks."""
     columns = comparison.groupby(COLUMN)
-    table = columns[[*VALUES, *(f"printed_{name}" for name in VALUES), "difference"]].mean()
+    table = columns[[*MEASURES, *(f"printed_{name}" for name in MEASURES), "difference"]].mean()
     table["tasks"] = columns.size()
     return _in_order(table.reset_index())
 
@@ -109,7 +110,7 @@ def counts(comparison: pd.DataFrame) -> Counts:
 
 @dataclass(frozen=True)
 class ArticleTable:
-    """One of the article's tables: tasks (and their average) × variants, nan where there is no run. bold: best of its block."""
+    """One of the article's tables: tasks (and their average) × variants, nan for cells without a run. bold: best of its block."""
 
     classifier: str
     route: str
@@ -125,8 +126,8 @@ class ArticleTable:
     @property
     def caption(self) -> str:
         what, base = ("kernel matrix ranks", "the base kernel") if self.route == "kernel" else ("feature space dimensions", "NPT as base")
-        classifier = CLASSIFIERS.get(self.classifier, self.classifier)
-        return f"Average Gmean (and {what}) for {classifier}, {self.route} route: {base} and the cases of the reference {self.route}"
+        title = table_title(self.classifier, self.route)
+        return f"Average Gmean (and {what}) for {title}: {base} and the cases of the reference {self.route}"
 
     def text(self, task: str, variant: str, strong: str = "{}", plus_minus: str = " ± ") -> str:
         """A cell as "mean ± std (rank)"; `strong` is the format of what is bold."""
@@ -144,7 +145,7 @@ class ArticleTable:
 
 
 def article_tables(summary: pd.DataFrame) -> list[ArticleTable]:
-    """The tables for which there are runs, in the article's order."""
+    """The tables that have runs, in the article's order."""
     return [_article_table(part, *key) for key, part in summary.groupby(["classifier", "route"], sort=False)]
 
 
@@ -200,7 +201,7 @@ def to_latex(table: ArticleTable) -> str:
 def write_tables(results_dir) -> list[Path]:
     """Write the tables of a results folder into its folder tables/.
 
-    Each of the article's tables as .csv (a star after a cell that is bold), .md and .tex; besides, as plain numbers, all cells with the
+    Each of the article's tables as .csv (a star marks bold cells), .md and .tex; and as plain numbers, all cells beside the
     printed values (comparison.csv) and the column averages (averages.csv).
     """
     comparison = compare(summarise(read_rows(results_dir)))
@@ -214,21 +215,13 @@ def write_tables(results_dir) -> list[Path]:
         contents[f"{table.name}.csv"] = table.texts(strong="{} *").to_csv()
         contents[f"{table.name}.md"] = to_markdown(table)
         contents[f"{table.name}.tex"] = to_latex(table)
-    for name, text in contents.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    return [folder / name for name in contents]
-
-
-def variant_name(code: str) -> str:
-    """How tables call a variant: "Base" (NPT in the mapping route, as in the article), "Case 1" …"""
-    return VARIANTS.get(code, code)
+    return [write_text(folder / name, text) for name, text in contents.items()]
 
 
 def _article_table(part: pd.DataFrame, classifier: str, route: str) -> ArticleTable:
     tasks, variants = list(dict.fromkeys(part["task"])), list(dict.fromkeys(part["variant"]))
-    frames = [
-        part.pivot(index="task", columns="variant", values=value).reindex(index=_sorted(tasks, TASKS), columns=variants) for value in VALUES
-    ]
+    order = _sorted(tasks, ARTICLE_TASKS)
+    frames = [part.pivot(index="task", columns="variant", values=value).reindex(index=order, columns=variants) for value in MEASURES]
     gmean, std, rank = (pd.concat([frame, frame.mean().to_frame(AVERAGE).T]) for frame in frames)
     return ArticleTable(classifier, route, gmean, std, rank, best_of_blocks(gmean))
 
@@ -239,7 +232,7 @@ def _sorted(names, known) -> list:
 
 
 def _in_order(table: pd.DataFrame) -> pd.DataFrame:
-    orders = {"classifier": CLASSIFIERS, "route": ROUTES, "variant": VARIANTS, "task": TASKS}
+    orders = {"classifier": ARTICLE_CLASSIFIERS, "route": ROUTES, "variant": VARIANTS, "task": ARTICLE_TASKS}
     keys = [name for name in CELL if name in table]
     places = {name: {value: i for i, value in enumerate(_sorted(table[name].unique(), orders[name]))} for name in keys}
     return table.sort_values(keys, key=lambda column: column.map(places[column.name])).reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""Which reference strategy and which classifier is worth using: one protocol for all of them, and for what one would use instead."""
+"""Which reference strategy and classifier to use: one protocol compares all of them with the alternatives in scikit-learn."""
 
 from .runner import Settings, run
 

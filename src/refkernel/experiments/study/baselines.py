@@ -1,4 +1,4 @@
-"""What one would use instead, from scikit-learn: as it comes, and tuned by the same validation."""
+"""The alternatives in scikit-learn, with their defaults and tuned by the same validation."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from sklearn.svm import SVC, OneClassSVM
 
 from ..._distances import root_mean_squared_distance
 from ...kernels import RBF
+from ...metrics import geometric_mean
 from ...model_selection import Formulation, decision_paths
 from ...model_selection.scoring import rates
 from ...residual import ReferenceResidual
-from .methods import ALL, COUNTS, SCALES, VALUES
+from ..selection import first_best, score_columns
+from .methods import ALL, COUNTS, FINE_SCALES, FINE_VALUES
 
 NEIGHBOURS = (20, 5, 10, 35)
 PENALTIES = (0.1, 1.0, 10.0, 100.0)
@@ -45,19 +47,16 @@ class Baseline:
         for part in parts:
             known = part.outliers if count == ALL else part.outliers[: int(count)]
             tables.append(rates(self.decide(part.targets, known, part.X_test, part.seed), part.is_target))
-        validation = np.nanmean([np.sqrt(tpr * tnr) for tpr, tnr in tables[:-1]], axis=0)
-        chosen = {DEFAULT: 0, TUNED: int(validation.round(12).argmax())}
+        validation = np.nanmean([geometric_mean(*table) for table in tables[:-1]], axis=0)
+        chosen = {DEFAULT: 0, TUNED: first_best(validation)[0]}
         seconds = round((time.perf_counter() - start) / len(self.variants), 6)
         for variant in self.variants:
-            tpr, tnr = (float(rate[chosen[variant]]) for rate in tables[-1])
             yield {
                 "classifier": self.name,
                 "references": "-",
                 "negatives": count,
                 "grid": variant,
-                "gmean": float(np.sqrt(tpr * tnr)),
-                "tpr": tpr,
-                "tnr": tnr,
+                **score_columns(*(rate[chosen[variant]] for rate in tables[-1])),
                 "validation": float(validation[chosen[variant]]),
                 "scale": "",
                 "parameter": "",
@@ -66,7 +65,7 @@ class Baseline:
 
 
 def _one_class_svm(targets, known, X_test, seed):
-    models = [OneClassSVM()] + [OneClassSVM(gamma=gamma, nu=nu) for gamma in _gammas(targets) for nu in VALUES]
+    models = [OneClassSVM()] + [OneClassSVM(gamma=gamma, nu=nu) for gamma in _gammas(targets) for nu in FINE_VALUES]
     return np.array([model.fit(targets).decision_function(X_test) for model in models])
 
 
@@ -87,9 +86,9 @@ def _local_outlier_factor(targets, known, X_test, seed):
 
 
 def _with_thresholds(model, targets, X_test, scores=None):
-    """Its own threshold, and those that leave a share nu of the targets outside."""
+    """Decision values for the model's own threshold, and for those that leave a share nu of the targets outside."""
     scores = model.score_samples(targets) if scores is None else scores
-    thresholds = np.concatenate([[model.offset_], np.quantile(scores, VALUES)])
+    thresholds = np.concatenate([[model.offset_], np.quantile(scores, FINE_VALUES)])
     return model.score_samples(X_test) - thresholds[:, None]
 
 
@@ -100,26 +99,26 @@ def _svc(targets, known, X_test, seed):
 
 
 def _residual(targets, known, X_test, seed):
-    models = [ReferenceResidual(RBF(scale=scale), random_state=seed).fit(targets) for scale in (1.0, *SCALES)]
+    models = [ReferenceResidual(RBF(scale=scale), random_state=seed).fit(targets) for scale in (1.0, *FINE_SCALES)]
     return np.concatenate([_with_thresholds(model, targets[model.held_out_], X_test) for model in models])
 
 
 def _features(make, classifier):
-    """A classifier on scikit-learn's approximate features of the RBF kernel, as many as there are targets."""
+    """A classifier on scikit-learn's approximate features of the RBF kernel, one for each target."""
 
     def decide(targets, known, X_test, seed):
         n, found = len(targets), []
         for gamma in _gammas(targets):
             Phi = make(gamma=gamma, n_components=n, random_state=seed).fit(targets).transform(np.concatenate([targets, X_test]))
             K = Phi @ Phi.T
-            found += decision_paths(K[:n, :n], [Formulation(classifier, VALUES)], K[n:, :n], K.diagonal()[n:])
+            found += decision_paths(K[:n, :n], [Formulation(classifier, FINE_VALUES)], K[n:, :n], K.diagonal()[n:])
         return np.concatenate(found)
 
     return decide
 
 
 def _gammas(targets):
-    return [0.5 / (scale * root_mean_squared_distance(targets) ** 2) for scale in SCALES]
+    return [0.5 / (scale * root_mean_squared_distance(targets) ** 2) for scale in FINE_SCALES]
 
 
 BASELINES = (

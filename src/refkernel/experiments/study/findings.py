@@ -1,4 +1,4 @@
-"""What the rows of a study say: averages, paired tests with Holm's correction, ranks, and curves over the number of negatives."""
+"""What the rows of a study say: averages, paired tests, ranks, and curves over the number of known outliers."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.stats import friedmanchisquare, t
+from scipy.stats import t
 
-from ..report.plot_data import RankComparison, critical_difference, groups_within
-from ..report.statements import ZERO, paired_p
+from ..article.protocol import CLASSIFIER_NAMES
+from ..statistics import LEVEL, RankComparison, compare_ranks, differences, holm, paired_p
 from .baselines import TUNED
 from .methods import ALL, COUNTS, CURVES, WITHOUT_OUTLIERS
 
 METHOD = ["classifier", "references", "negatives", "grid"]
 CHOSEN = "chosen by validation"
-"""The strategy and the classifier chosen too, run by run, among those that use no outlier in training."""
-LEVEL = 0.05
+"""Validation also chooses the strategy and the classifier, run by run, among those that train without outliers."""
 RANKED = 12
-"""Methods in a critical-difference diagram: more cannot be read."""
+"""Methods in a critical-difference diagram; with more it becomes unreadable."""
 ARTICLE = {("ocsvm", "base"): 70.3, ("svdd", "case2"): 74.6}
 """What the article reports for the base kernel's one-class SVM, and for its best SVDD without outliers."""
-NAMES = {"svdd": "SVDD", "ocsvm": "OC-SVM", "svddneg": "SVDD with negatives", "esvdd": "ESVDD"}
+METHOD_NAMES = {**CLASSIFIER_NAMES, "svddneg": "SVDD with negatives", "esvdd": "ESVDD"}
 REFERENCE_NAMES = {"base": "plain kernel", "-": ""}
 
 
@@ -51,8 +50,8 @@ def task_means(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def method_name(classifier, references="-", negatives="0") -> str:
-    """How tables call a method."""
-    name = NAMES.get(classifier, classifier)
+    """What tables and pages call a method."""
+    name = METHOD_NAMES.get(classifier, classifier)
     references = REFERENCE_NAMES.get(references, references)
     return f"{name}, {references}" if references else name
 
@@ -76,26 +75,11 @@ def against(means: pd.DataFrame, classifier: str, references: str, grid: str) ->
     methods = [m for m in means if m[2:] == ("0", grid) and m != other]
     if other not in means:
         return []
-    d = {m: _rounded(means[m] - means[other]) for m in methods}
-    p = {m: paired_p(d[m], "two-sided") for m in methods}
+    d = {m: differences(means[m], means[other]) for m in methods}
+    p = {m: paired_p(d[m]) for m in methods}
     corrected = holm(p)
     found = [Comparison(m, means[m].mean(), d[m].mean(), int((d[m] > 0).sum()), int((d[m] < 0).sum()), p[m], corrected[m]) for m in methods]
     return sorted(found, key=lambda c: -c.mean)
-
-
-def _rounded(d):
-    d = d.dropna().to_numpy()
-    return np.where(np.abs(d) < ZERO, 0.0, d)
-
-
-def holm(p: dict) -> dict:
-    """Holm's step-down correction of p values."""
-    order = sorted(p, key=lambda name: p[name])
-    worst, corrected = 0.0, {}
-    for k, name in enumerate(order):
-        worst = max(worst, min(1.0, (len(order) - k) * p[name]))
-        corrected[name] = worst
-    return corrected
 
 
 def averages(means: pd.DataFrame) -> pd.DataFrame:
@@ -107,16 +91,11 @@ def averages(means: pd.DataFrame) -> pd.DataFrame:
 def ranks(means: pd.DataFrame, grid: str) -> RankComparison | None:
     """Average ranks of the best methods of a grid, with the tuned baselines; no method that trains with outliers."""
     part = means[[m for m in means if m[2] == "0" and m[3] in (grid, TUNED)]].dropna()
-    if part.shape[0] < 2 or part.shape[1] < 3:
-        return None
     best = part.mean().sort_values(ascending=False).index[:RANKED]
     base = ("ocsvm", "base", "0", grid)
     part = part[list(dict.fromkeys([*best, *([base] if base in part else [])]))]
     part.columns = [method_name(*m[:3]) for m in part]
-    average = part.rank(axis=1, ascending=False).mean().sort_values(kind="stable")
-    cd = critical_difference(part.shape[1], part.shape[0])
-    p = float(friedmanchisquare(*part.to_numpy().T).pvalue)
-    return RankComparison("methods", grid, average, part.shape[0], cd, p, groups_within(average, cd))
+    return compare_ranks(part)
 
 
 @dataclass(frozen=True)
@@ -131,7 +110,7 @@ class Curve:
 
 
 def curves(means: pd.DataFrame, grid: str = "fine") -> list[Curve]:
-    """The methods that use negatives, by how many there are, and the plain SVDD, which uses none."""
+    """Methods that use known outliers, by their number, and the plain SVDD, which uses none."""
     counts = [*map(str, COUNTS), ALL]
     methods = {method_name(c, r): [(c, r, count, grid) for count in counts] for c, r in CURVES}
     methods["binary SVC"] = [("SVC", "-", count, TUNED) for count in counts]
@@ -143,5 +122,5 @@ def curves(means: pd.DataFrame, grid: str = "fine") -> list[Curve]:
 def _curve(means, name, methods, base, counts):
     values = np.column_stack([means[m] for m in methods])
     gains, tasks = values - means[[base]].to_numpy(), len(values)
-    half = t.ppf(0.975, tasks - 1) * gains.std(axis=0, ddof=1) / np.sqrt(tasks) if tasks > 1 else np.zeros(len(counts))
+    half = t.ppf(1 - LEVEL / 2, tasks - 1) * gains.std(axis=0, ddof=1) / np.sqrt(tasks) if tasks > 1 else np.zeros(len(counts))
     return Curve(name, counts, values.mean(axis=0), gains.mean(axis=0), half)

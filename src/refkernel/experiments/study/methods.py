@@ -9,15 +9,15 @@ import numpy as np
 from ...kernels import RBF
 from ...references import FarthestFirst, KMeans, LeverageScores, Normal, Shell, Uniform, case, negatives_option
 
-SCALES = tuple(float(f"{s:.4g}") for s in 10.0 ** np.arange(-2, 3.1, 0.5))
-"""Half decades from 0.01 to 1000; every second one from 0.1 on is the article's."""
-VALUES: tuple[float, ...] = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
-KERNELS = tuple(RBF(scale=scale) for scale in SCALES)
+FINE_SCALES = tuple(float(f"{s:.4g}") for s in 10.0 ** np.arange(-2, 3.1, 0.5))
+"""Half decades from 0.01 to 1000; every second one, starting at 0.1, is the article's."""
+FINE_VALUES: tuple[float, ...] = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+FINE_KERNELS = tuple(RBF(scale=scale) for scale in FINE_SCALES)
 GRIDS: dict[str, tuple[slice, slice]] = {
     "article": (slice(2, None, 2), slice(2, None)),
     "fine": (slice(None), slice(None)),
 }
-"""For each grid, which of the scales and of the values of nu it has: the article's is part of the fine one."""
+"""The scales and values of nu of each grid: the article's is part of the fine one."""
 
 WITHOUT_OUTLIERS = {
     "base": None,
@@ -37,14 +37,14 @@ STRATEGIES = {**WITHOUT_OUTLIERS, **WITH_OUTLIERS}
 
 ALL = "all"
 COUNTS = (1, 3, 10)
-"""Known outliers that training may use, besides none and all."""
+"""Numbers of known outliers that training may use, apart from none and all."""
 CURVES = (("ocsvm", "case5"), ("ocsvm", "negatives2"), ("ocsvm", "negatives7"), ("svddneg", "base"))
-"""What is run with each count, besides the binary SVC."""
+"""Methods that are run with each count; the binary SVC is another."""
 
 
 @dataclass(frozen=True)
 class Method:
-    """A classifier on a reference strategy ("-": none) that may train with so many outliers ("0", "1", … "all")."""
+    """A classifier on a reference strategy ("-": none) and the number of outliers it may train with ("0", "1", … "all")."""
 
     classifier: str
     references: str
@@ -52,7 +52,7 @@ class Method:
 
 
 def kernel_methods() -> list[Method]:
-    """All classifiers on all strategies; ESVDD needs a map, and so no plain kernel."""
+    """All classifiers on all strategies; ESVDD needs a map, so it does not run on the plain kernel."""
     found = []
     for name in STRATEGIES:
         known = ALL if name in WITH_OUTLIERS else "0"

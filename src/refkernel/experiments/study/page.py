@@ -1,18 +1,22 @@
-"""The study as one self-contained HTML file, by the report's own parts."""
+"""The study as one self-contained HTML file."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from ..report import figures, html
-from ..report.svg import FAINT, INK, Drawing, canvas, styled, to_svg
+from ...plot.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from ..pages import write_page
+from ..pages.ranks import draw_ranks
+from ..pages.svg import FAINT, INK, Drawing, canvas, styled, to_svg
+from ..pages.texts import duration, p_text, signed, tone_of
+from ..statistics import LEVEL
+from ..units import read_run
 from .baselines import DEFAULT, TUNED
-from .findings import ARTICLE, CHOSEN, LEVEL, Comparison, Curve, against, averages, curves, method_name, ranks, read_rows, task_means
+from .findings import ARTICLE, CHOSEN, Comparison, Curve, against, averages, curves, method_name, ranks, read_rows, task_means
 from .methods import GRIDS
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 MARKS = "osD^vP"
 AIM = 77.0
 """Average Gmean without outliers in the references that the study set out to reach."""
@@ -22,26 +26,25 @@ def build_page(folder, out=None) -> Path:
     """Write the page of a study's folder and return its path."""
     rows = read_rows(folder)
     means = task_means(rows)
-    run = json.loads((Path(folder) / "run.json").read_text(encoding="utf-8"))
+    run = read_run(folder)
     table = averages(means)
-    page = html.render(
+    return write_page(
+        Path(folder) / "study.html" if out is None else Path(out),
+        __package__,
         "study.html",
-        splits=run["settings"]["splits"],
+        splits=run.get("settings", {}).get("splits", ""),
         tasks=list(means.index),
         runs=int(rows.groupby(["task", "split", "repeat"]).ngroups),
         tiles=_tiles(table, run),
-        rank_figures=[figures.draw_ranks(found, f"{grid} grid") for grid in GRIDS if (found := ranks(means, grid)) is not None],
+        rank_figures=[draw_ranks(found, f"methods-{grid}", f"{grid} grid") for grid in GRIDS if (found := ranks(means, grid)) is not None],
         curve_figures=[draw_curves(shown)] if (shown := curves(means)) else [],
         comparisons=[_comparison_table(means, *other, grid) for other in ARTICLE for grid in GRIDS],
         averages=[_average_view(row) for row in table.itertuples()],
         per_task=_per_task(means, table),
-        seconds=html.duration(run.get("seconds", 0.0)),
+        seconds=duration(run.get("seconds", 0.0)),
         stages=sorted(run.get("stages", {}).items(), key=lambda item: -item[1]),
         aim=AIM,
     )
-    path = Path(folder) / "study.html" if out is None else Path(out)
-    path.write_text(page, encoding="utf-8")
-    return path
 
 
 def _tiles(table, run) -> list[tuple[str, str]]:
@@ -73,11 +76,11 @@ def _comparison_view(item: Comparison) -> dict[str, Any]:
     return {
         "name": method_name(*item.method[:2]),
         "average": f"{item.average:.1f}",
-        "difference": html.signed(item.mean),
-        "tone": html.tone_of(item.mean),
+        "difference": signed(item.mean),
+        "tone": tone_of(item.mean),
         "score": f"{item.wins} : {item.losses}",
-        "p": html.p_text(item.p),
-        "corrected": html.p_text(item.corrected),
+        "p": p_text(item.p),
+        "corrected": p_text(item.corrected),
         "real": item.corrected < LEVEL,
         "sort": f"{item.mean:.4f}",
         "sort_average": f"{item.average:.4f}",

@@ -7,24 +7,26 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
-from scipy.linalg import lapack
 from threadpoolctl import threadpool_limits
 
 from ..._timing import Clock
+from ..._training import TrainingRows
 from ...datasets import load_task
+from ...ellipsoid import Ellipsoid
+from ...feature_map import ReferenceKernel
+from ...metrics import geometric_mean
 from ...model_selection import Formulation, Samples, decision_paths
 from ...model_selection.paths import solve_formulations
 from ...model_selection.scoring import rates
-from ...references import TrainingRows
 from ..article.protocol import EIGENVALUE_FLOOR, Unit
-from ..article.protocol import Settings as PaperSettings
+from ..article.protocol import Settings as ArticleSettings
+from ..selection import first_best, score_columns
 from ..units import run_units
 from .baselines import BASELINES
-from .methods import ALL, GRIDS, KERNELS, SCALES, STRATEGIES, VALUES, Method, kernel_methods
+from .methods import ALL, FINE_KERNELS, FINE_SCALES, FINE_VALUES, GRIDS, STRATEGIES, Method, kernel_methods
 
 KEYS = ("classifier", "references", "negatives", "grid", "task", "split", "repeat")
 TOL = 1e-6
@@ -45,17 +47,17 @@ class Settings:
 
     def checked(self) -> Settings:
         """These settings with all tasks where none is named, or a clear error."""
-        return Settings(**{**asdict(self), "tasks": self._as_paper().checked().tasks})
+        return Settings(**{**asdict(self), "tasks": self._as_article().checked().tasks})
 
     def units(self) -> list[Unit]:
-        return self._as_paper().units()
+        return self._as_article().units()
 
-    def _as_paper(self):
-        return PaperSettings(**asdict(self))
+    def _as_article(self):
+        return ArticleSettings(**asdict(self))
 
 
 def run(settings: Settings, out, *, jobs=1, data_dir=None, progress: Callable[[int, int], None] = lambda done, total: None) -> dict:
-    """Run what is not yet in the folder ``out``; returns the contents of its run.json."""
+    """Run what the folder ``out`` lacks; returns the contents of its run.json."""
     settings = settings.checked()
     size = len(GRIDS) * len(kernel_methods()) + sum(len(b.variants) * len(b.counts) for b in BASELINES)
     compute = functools.partial(run_unit, settings=settings, data_dir=data_dir)
@@ -64,7 +66,7 @@ def run(settings: Settings, out, *, jobs=1, data_dir=None, progress: Callable[[i
 
 
 def run_unit(unit: Unit, settings: Settings, data_dir=None) -> tuple[list[dict[str, Any]], dict[str, float]]:
-    """The rows of one unit, and where the time went."""
+    """The rows of one unit, and the seconds of its stages."""
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # degenerate and tiny folds are part of the comparison
         data = load_task(unit.task, unit.split, splits=settings.splits, data_dir=data_dir)
@@ -75,7 +77,7 @@ def run_unit(unit: Unit, settings: Settings, data_dir=None) -> tuple[list[dict[s
         for baseline in BASELINES:
             rows += baseline.rows(parts)
             clock.lap(baseline.name)
-    facts = {"task": unit.task, "split": unit.split, "repeat": unit.repeat, "seed": int(unit.seeds[0])}
+    facts = {**unit.key, "seed": int(unit.seeds[0])}
     return [{**row, **facts} for row in rows], clock.stages
 
 
@@ -121,18 +123,15 @@ def _kernel_rows(parts, clock):
 def choose(method, grid, tables, seconds) -> dict[str, Any]:
     """The row of a method: what validation chose on a grid, and its rates on the test set, from (scales × values) tables of both."""
     scales, values = GRIDS[grid]
-    validation = np.nanmean([np.sqrt(tpr * tnr)[scales, values] for tpr, tnr in tables[:-1]], axis=0)
-    s, v = np.unravel_index(validation.round(12).argmax(), validation.shape)
-    tpr, tnr = (float(rate[scales, values][s, v]) for rate in tables[-1])
+    validation = np.nanmean([geometric_mean(*table)[scales, values] for table in tables[:-1]], axis=0)
+    s, v = first_best(validation)
     return {
         **asdict(method),
         "grid": grid,
-        "gmean": float(np.sqrt(tpr * tnr)),
-        "tpr": tpr,
-        "tnr": tnr,
+        **score_columns(*(rate[scales, values][s, v] for rate in tables[-1])),
         "validation": float(validation[s, v]),
-        "scale": SCALES[scales][s],
-        "parameter": VALUES[values][v],
+        "scale": FINE_SCALES[scales][s],
+        "parameter": FINE_VALUES[values][v],
         "seconds": round(seconds, 6),
     }
 
@@ -152,9 +151,9 @@ def _decisions(part, references, count, classifiers, clock) -> dict[str, np.ndar
     reference = None
     if strategy is not None:
         random = np.random.RandomState(part.seed)
-        reference = SimpleNamespace(references=strategy, center=True, eigenvalue_floor=EIGENVALUE_FLOOR, random_state=random)
+        reference = ReferenceKernel(references=strategy, center=True, eigenvalue_floor=EIGENVALUE_FLOOR, random_state=random)
     samples = Samples(rows, np.concatenate([known, part.X_test]), reference, clock=clock)
-    spaces = [samples.whole(kernel) for kernel in KERNELS]
+    spaces = [samples.whole(kernel) for kernel in FINE_KERNELS]
     K_ZZ = np.stack([K for K, _ in spaces])
     found: dict[str, np.ndarray] = {}
     plain = [c for c in ("svdd", "ocsvm") if c in classifiers]
@@ -174,22 +173,18 @@ def _decisions(part, references, count, classifiers, clock) -> dict[str, np.ndar
 def _paths(K_ZZ, n, begin, classifiers):
     """Decision values on the samples from ``begin`` on, trained on the first n."""
     diag = K_ZZ.diagonal(axis1=1, axis2=2)[:, begin:]
-    return decision_paths(K_ZZ[:, :n, :n], [Formulation(c, VALUES) for c in classifiers], K_ZZ[:, begin:, :n], diag)
+    return decision_paths(K_ZZ[:, :n, :n], [Formulation(c, FINE_VALUES) for c in classifiers], K_ZZ[:, begin:, :n], diag)
 
 
 def _repelled(K_ZZ, n, q):
     """Decision values (scales × values × t) of SVDDs that n targets attract and the next q samples repel, on those after."""
     known = n + q
-    solved = solve_formulations(K_ZZ[:, :known, :known], [Formulation("svdd", VALUES, tol=TOL)], q)
+    solved = solve_formulations(K_ZZ[:, :known, :known], [Formulation("svdd", FINE_VALUES, tol=TOL)], q)
     (decisions,) = solved.decisions(K_ZZ[:, known:, :known], K_ZZ.diagonal(axis1=1, axis2=2)[:, known:])
     return decisions
 
 
 def _ellipsoidal(Phi, n):
     """Inner products after the map's features are whitened by the targets' covariance, as ``ESVDD`` does."""
-    centred = Phi - Phi[:n].mean(axis=0)
-    E = centred[:n].T @ centred[:n] / n
-    E.flat[:: len(E) + 1] += REGULARIZATION * np.trace(E) / len(E)
-    L, _ = lapack.dpotrf(E.T, lower=1)
-    W, _ = lapack.dtrtrs(L, centred.T, lower=1)
-    return W.T @ W
+    W = Ellipsoid.of(Phi[:n], np.ones(n), REGULARIZATION).whitened(Phi)
+    return W @ W.T

@@ -8,7 +8,7 @@ A comparison is a Wilcoxon signed-rank test over tasks of d = mean Gmean of one 
     cheap   d > -LITTLE    one-sided p; it fails if d < -LITTLE with p < 0.05
 
 A statement holds if all its comparisons hold (so no correction for their number is needed), does not hold if one of them
-fails, and is not decided otherwise, also where there are too few tasks.
+fails, and is not decided otherwise, for example with too few tasks.
 """
 
 from __future__ import annotations
@@ -18,23 +18,21 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
-LEVEL = 0.05
+from ...statistics import LEVEL, differences, paired_p
+from ..protocol import ROUTES, VARIANTS
+
 EQUAL = 1.0
 """Points of Gmean within which two methods count as equal: the article's own repetitions differ by more."""
 LITTLE = 2.0
 """Points of Gmean that count as a small cost: a third of the usual deviation over runs in the printed tables."""
-ZERO = 1e-9
-"""Task means that differ by less differ by rounding only."""
-TIE_DECIMALS = 9
 HOLDS, FAILS, OPEN = "holds", "does not hold", "not decided"
-OTHERS = ("base", *(f"case{i}" for i in range(1, 8) if i != 5))
+OTHERS = tuple(variant for variant in VARIANTS if variant != "case5")
 
 
 @dataclass(frozen=True)
 class Statement:
-    """What the article says, the comparisons (classifier, route, variant, other variant) that decide it, and of which kind they are."""
+    """What the article says, and the comparisons (classifier, route, variant, other variant) of one kind that decide it."""
 
     name: str
     says: str
@@ -47,7 +45,7 @@ STATEMENTS = (
         "Random references help SVDD",
         "Case 2 (as many random references as samples) is better than the base.",
         "above",
-        tuple(("svdd", route, "case2", "base") for route in ("kernel", "mapping")),
+        tuple(("svdd", route, "case2", "base") for route in ROUTES),
     ),
     Statement(
         "The one-class SVM suffers from centring",
@@ -59,7 +57,7 @@ STATEMENTS = (
         "Case 5 is best for the one-class SVM",
         "References that include known outliers are better than every other variant.",
         "above",
-        tuple(("ocsvm", route, "case5", other) for route in ("kernel", "mapping") for other in OTHERS),
+        tuple(("ocsvm", route, "case5", other) for route in ROUTES for other in OTHERS),
     ),
     Statement(
         "NPT equals case 1",
@@ -71,7 +69,7 @@ STATEMENTS = (
         "Fewer references cost little",
         f"For SVDD, half as many references (case 3 against 1, case 4 against 2) lose less than {LITTLE:g} points of Gmean.",
         "cheap",
-        tuple(("svdd", route, *pair) for route in ("kernel", "mapping") for pair in (("case3", "case1"), ("case4", "case2"))),
+        tuple(("svdd", route, *pair) for route in ROUTES for pair in (("case3", "case1"), ("case4", "case2"))),
     ),
 )
 
@@ -121,11 +119,9 @@ def _evidence(kind: str, means: pd.DataFrame, classifier: str, route: str, varia
     columns = [(classifier, route, variant), (classifier, route, other)]
     if any(column not in means for column in columns):
         return None
-    both = means[columns].dropna()
-    if both.empty:
+    d = differences(means[columns[0]], means[columns[1]])
+    if not d.size:
         return None
-    d = (both[columns[0]] - both[columns[1]]).to_numpy()
-    d = np.where(np.abs(d) < ZERO, 0.0, d)
     p, holds, fails = KINDS[kind](d)
     verdict = HOLDS if holds else FAILS if fails else OPEN
     return Evidence(
@@ -134,7 +130,7 @@ def _evidence(kind: str, means: pd.DataFrame, classifier: str, route: str, varia
 
 
 def _above(d: np.ndarray) -> tuple[float, bool, bool]:
-    p = paired_p(d, "two-sided")
+    p = paired_p(d)
     return p, bool(p < LEVEL and d.mean() > 0), bool(p < LEVEL and d.mean() < 0)
 
 
@@ -144,7 +140,7 @@ def _below(d: np.ndarray) -> tuple[float, bool, bool]:
 
 def _equal(d: np.ndarray) -> tuple[float, bool, bool]:
     p = max(paired_p(d + EQUAL, "greater"), paired_p(d - EQUAL, "less"))
-    return p, bool(p < LEVEL), bool(abs(d.mean()) >= EQUAL and paired_p(d, "two-sided") < LEVEL)
+    return p, bool(p < LEVEL), bool(abs(d.mean()) >= EQUAL and paired_p(d) < LEVEL)
 
 
 def _cheap(d: np.ndarray) -> tuple[float, bool, bool]:
@@ -153,19 +149,3 @@ def _cheap(d: np.ndarray) -> tuple[float, bool, bool]:
 
 
 KINDS: dict[str, Callable[[np.ndarray], tuple[float, bool, bool]]] = {"above": _above, "below": _below, "equal": _equal, "cheap": _cheap}
-
-
-def paired_p(d: np.ndarray, alternative: str) -> float:
-    """The exact p value of Wilcoxon's signed-rank test that differences d are symmetric about 0; zeros are left out.
-
-    The distribution of the rank sum over all 2^n signs is a product of polynomials, with ties too. (SciPy's permutation of
-    tied ranks takes seconds for a dozen tasks, and its older versions approximate.)
-    """
-    d = np.round(d[np.abs(d) >= ZERO], TIE_DECIMALS)
-    halves = np.rint(2 * rankdata(np.abs(d))).astype(int)  # tied ranks are multiples of a half
-    share = np.ones(1)
-    for rank in halves:
-        share = (np.append(share, np.zeros(rank)) + np.append(np.zeros(rank), share)) / 2
-    positive = int(halves[d > 0].sum())
-    greater, less = float(share[positive:].sum()), float(share[: positive + 1].sum())
-    return min(1.0, {"greater": greater, "less": less, "two-sided": 2 * min(greater, less)}[alternative])

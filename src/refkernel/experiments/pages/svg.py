@@ -12,9 +12,9 @@ import matplotlib
 from matplotlib.figure import Figure
 
 INK = "#010203"
-"""Drawn where the page's own text colour belongs; no palette has this colour."""
+"""Replaced by the page's text colour; no palette uses it."""
 FAINT = "#030201"
-"""Drawn where the page's line colour belongs."""
+"""Replaced by the page's line colour."""
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "refkernel",
@@ -32,7 +32,7 @@ STYLE: dict[Any, Any] = {
     **dict.fromkeys(["text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "xtick.color", "ytick.color"], INK),
 }
 EXTRA_DECIMALS = re.compile(r"(\.\d\d)\d+")
-"""A hundredth of a point cannot be seen; without the rest the file is a third lighter."""
+"""Digits beyond a hundredth of a point are invisible; dropping them makes the file a third smaller."""
 WIDTH = 4.7
 """Inches; 338 pt, so that a figure shown at phone width keeps its letters at about their size."""
 

@@ -1,25 +1,29 @@
 """A results folder as one self-contained HTML file: rows -> tables and plot data -> figures -> page.
 
-Needs the extra ``report`` (pandas, matplotlib, jinja2). Nothing is fetched, neither now nor when the file is opened.
+Needs the extra ``report`` (pandas, matplotlib, jinja2).
 """
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from joblib import Parallel, delayed
 
-from ..article.tables import article_tables, averages, compare, counts, read_rows, summarise
-from . import figures, html, plot_data
+from ...pages import write_page
+from ...pages.ranks import draw_ranks
+from ...pages.texts import duration
+from ...units import read_run
+from ..protocol import classifier_name, table_title, variant_name
+from ..tables import article_tables, averages, compare, counts, read_rows, summarise
+from . import figures, plot_data, views
 from .statements import findings
 
 __all__ = ["build_report"]
 
 DECIDING_TASKS = 6
-"""The signs of fewer differences are all equal by chance with a two-sided probability above 0.05: 2 / 2^5 = 0.0625."""
+"""With fewer tasks no two-sided test can decide at 0.05: all signs agree by chance with probability 2 / 2^5 = 0.0625."""
 
 
 def build_report(results_dir, out=None, compare_with=None, jobs=1) -> Path:
@@ -36,9 +40,11 @@ def build_report(results_dir, out=None, compare_with=None, jobs=1) -> Path:
     jobs : int
         Processes that draw the figures.
     """
-    rows, run = read_rows(results_dir), _read_run(results_dir)
+    rows, run = read_rows(results_dir), read_run(results_dir)
     comparison = compare(summarise(rows))
-    page = html.render(
+    return write_page(
+        Path(results_dir) / "report.html" if out is None else Path(out),
+        __package__,
         "report.html",
         settings={"splits": "", "solver": "", **run.get("settings", {})},
         **_headline(comparison, run),
@@ -49,16 +55,6 @@ def build_report(results_dir, out=None, compare_with=None, jobs=1) -> Path:
         other=_other(comparison, run, compare_with) if compare_with is not None else None,
         provenance=_provenance(rows, run),
     )
-    path = Path(results_dir) / "report.html" if out is None else Path(out)
-    path.write_text(page, encoding="utf-8")
-    return path
-
-
-def _read_run(results_dir) -> dict[str, Any]:
-    """What run.json says; empty where there is none, for the report can do without."""
-    path = Path(results_dir) / "run.json"
-    run = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return {key: value for key, value in run.items() if value is not None}
 
 
 def _headline(comparison: pd.DataFrame, run: dict) -> dict[str, Any]:
@@ -71,7 +67,7 @@ def _headline(comparison: pd.DataFrame, run: dict) -> dict[str, Any]:
     tiles.append((f"{int(comparison['runs'].sum()):,}", f"runs in {len(comparison)} cells of {comparison['task'].nunique()} tasks"))
     seconds, fits = run.get("seconds"), run.get("fits")
     if seconds:
-        tiles.append((html.duration(seconds), "wall time" + (f" for {fits:,} fits" if fits else "")))
+        tiles.append((duration(seconds), "wall time" + (f" for {fits:,} fits" if fits else "")))
     if seconds and fits:
         tiles.append((f"{fits / seconds:,.0f}", "fits per second"))
     return {"tiles": tiles, "counts": total}
@@ -80,18 +76,18 @@ def _headline(comparison: pd.DataFrame, run: dict) -> dict[str, Any]:
 def _tables(comparison: pd.DataFrame) -> dict[str, Any]:
     means, tables = averages(comparison), article_tables(comparison)
     return {
-        "averages": html.averages_view(means, tables),
-        "tables": [html.table_view(table, comparison, means) for table in tables],
+        "averages": views.averages_view(means, tables),
+        "tables": [views.table_view(table, comparison, means) for table in tables],
         "filters": {
-            "classifier": {code: html.classifier_name(code) for code in dict.fromkeys(comparison["classifier"])},
+            "classifier": {code: classifier_name(code) for code in dict.fromkeys(comparison["classifier"])},
             "route": {code: code for code in dict.fromkeys(comparison["route"])},
-            "dataset": {name: name for name in dict.fromkeys(map(html.dataset, comparison["task"]))},
+            "dataset": {name: name for name in dict.fromkeys(map(views.dataset, comparison["task"]))},
         },
     }
 
 
 def _figures(rows: pd.DataFrame, comparison: pd.DataFrame, run: dict, jobs: int) -> dict[str, Any]:
-    """Every list of figures by its name in the page, drawn in as many processes as there are jobs."""
+    """Every list of figures by its name in the page, drawn in parallel."""
     means = averages(comparison)
     pairs = list(dict.fromkeys(zip(means["classifier"], means["route"], strict=True)))
     stages = {name: seconds for name, seconds in run.get("stages", {}).items() if isinstance(seconds, int | float)}
@@ -100,7 +96,10 @@ def _figures(rows: pd.DataFrame, comparison: pd.DataFrame, run: dict, jobs: int)
         "region_figures": [(_draw_regions, name) for name in ("svdd", "ocsvm")],
         "spectrum_figures": [(figures.draw_spectrum, scale, spectrum) for scale, spectrum in plot_data.spectra().items()],
         "average_figures": [(figures.draw_averages, means, *pair) for pair in pairs],
-        "rank_figures": [(figures.draw_ranks, ranks) for ranks in plot_data.rank_comparisons(comparison)],
+        "rank_figures": [
+            (draw_ranks, ranks, "-".join(pair), table_title(*pair), variant_name)
+            for pair, ranks in plot_data.rank_comparisons(comparison).items()
+        ],
         "stage_figures": [(figures.draw_stages, stages)] if stages else [],
     }
     drawn = iter(Parallel(n_jobs=jobs, batch_size=1)(delayed(draw)(*args) for part in calls.values() for draw, *args in part))
@@ -113,7 +112,7 @@ def _draw_regions(name: str):
 
 def _statements(comparison: pd.DataFrame) -> list[dict]:
     pairs = zip(findings(comparison, "gmean"), findings(comparison, "printed_gmean"), strict=True)
-    return [html.statement_view(here, article) for here, article in pairs]
+    return [views.statement_view(here, article) for here, article in pairs]
 
 
 def _other(comparison: pd.DataFrame, run: dict, folder) -> dict[str, Any]:
@@ -123,9 +122,9 @@ def _other(comparison: pd.DataFrame, run: dict, folder) -> dict[str, Any]:
     both = comparison.merge(theirs[[*keys, "gmean"]].rename(columns={"gmean": "other"}), on=keys)
     means = both.groupby(keys[:3], sort=False)[["gmean", "other", "printed_gmean"]].mean().reset_index()
     return {
-        "names": [_solver_name(run, "this run"), _solver_name(_read_run(folder), "the other run")],
+        "names": [_solver_name(run, "this run"), _solver_name(read_run(folder), "the other run")],
         "counts": [counts(comparison), counts(theirs)],
-        "rows": [html.pair_view(row) for row in means.to_dict("records")],
+        "rows": [views.pair_view(row) for row in means.to_dict("records")],
     }
 
 

@@ -7,40 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.stats import friedmanchisquare, studentized_range
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 
 import refkernel as rk
 
-from ..article.tables import VARIANTS
+from ...._validation import as_labels
+from ...statistics import RankComparison, compare_ranks
+from ..protocol import SCALES, VARIANTS
 
-LEVEL = 0.05
-SCALES = (0.1, 1.0, 10.0, 100.0, 1000.0)
-"""The article's widths of the base kernel."""
-NU = 0.1
-REGION_SCALE = 1.0
+REGION_NU, REGION_SCALE = 0.1, 1.0
+"""The page names both."""
 GRID = 90
 """Grid points a side for decision regions: curves look smooth, the file stays small."""
 MARGIN = 0.08
-TIE = 9
-"""Decimals at which task means are compared: NPT and case 1 differ by rounding only."""
-
-
-@dataclass(frozen=True)
-class RankComparison:
-    """Friedman average ranks (1 is best) of variants over tasks, Nemenyi's critical difference, the Friedman test's p.
-
-    groups: largest runs of variants, in the order of their ranks, that span less than the critical difference.
-    """
-
-    classifier: str
-    route: str
-    ranks: pd.Series
-    tasks: int
-    critical_difference: float
-    p: float
-    groups: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -55,40 +35,17 @@ class Regions:
     is_target: np.ndarray
 
 
-def rank_comparisons(summary: pd.DataFrame) -> list[RankComparison]:
-    """One comparison for each classifier and route with three variants and two tasks or more."""
+def rank_comparisons(summary: pd.DataFrame) -> dict[tuple[str, str], RankComparison]:
+    """By classifier and route; left out with fewer than three variants or two tasks."""
     parts = summary.groupby(["classifier", "route"], sort=False)
-    tables = {tuple(key): part.pivot(index="task", columns="variant", values="gmean").dropna() for key, part in parts}
-    return [_rank_comparison(c, r, table) for (c, r), table in tables.items() if table.shape[0] >= 2 and table.shape[1] >= 3]
-
-
-def _rank_comparison(classifier: str, route: str, gmean: pd.DataFrame) -> RankComparison:
-    gmean = gmean.round(TIE)
-    ranks = gmean.rank(axis=1, ascending=False).mean().sort_values(kind="stable")
-    cd = critical_difference(gmean.shape[1], gmean.shape[0])
-    varies = bool((gmean.nunique(axis=1) > 1).any())
-    p = float(friedmanchisquare(*gmean.to_numpy().T).pvalue) if varies else 1.0
-    return RankComparison(classifier, route, ranks, gmean.shape[0], cd, p, groups_within(ranks, cd))
-
-
-def critical_difference(k: int, n: int) -> float:
-    """Nemenyi's critical difference of average ranks for k variants and n tasks: q sqrt(k (k + 1) / (6 n))."""
-    q = studentized_range.ppf(1 - LEVEL, k, np.inf) / np.sqrt(2)
-    return float(q * np.sqrt(k * (k + 1) / (6 * n)))
-
-
-def groups_within(ranks: pd.Series, cd: float) -> tuple[tuple[str, ...], ...]:
-    """Maximal runs of two or more sorted ranks that differ by less than cd."""
-    values, names = ranks.to_numpy(), list(ranks.index)
-    ends = np.searchsorted(values, values + cd)
-    runs = [(i, end) for i, end in enumerate(ends) if end - i > 1 and (i == 0 or end > ends[i - 1])]
-    return tuple(tuple(names[i:end]) for i, end in runs)
+    found = {tuple(key): compare_ranks(part.pivot(index="task", columns="variant", values="gmean")) for key, part in parts}
+    return {key: comparison for key, comparison in found.items() if comparison is not None}
 
 
 def iris_task() -> tuple[np.ndarray, np.ndarray]:
     """Iris2, standardised by its target class: y = 1 for versicolor, -1 for its neighbours on either side."""
     iris = load_iris()
-    y = np.where(iris.target == 1, 1, -1)
+    y = as_labels(iris.target == 1)
     return rk.TargetScaler().fit(iris.data, y).transform(iris.data), y
 
 
@@ -121,7 +78,7 @@ def regions(classifier: str) -> Regions:
 def _decisions(classifier: str, variant: str, X: np.ndarray, y: np.ndarray, grid: np.ndarray) -> np.ndarray:
     base = rk.RBF(scale=REGION_SCALE)
     kernel = base if variant == "base" else rk.ReferenceKernel(kernel=base, references=variant, random_state=0)
-    model = {"svdd": rk.SVDD, "ocsvm": rk.OneClassSVM}[classifier](kernel, nu=NU)
+    model = {"svdd": rk.SVDD, "ocsvm": rk.OneClassSVM}[classifier](kernel, nu=REGION_NU)
     with warnings.catch_warnings():  # the report explains the degenerate one-class SVM itself
         warnings.simplefilter("ignore", rk.DegenerateSolutionWarning)
         warnings.simplefilter("ignore", rk.FarSamplesWarning)  # and the regions show it

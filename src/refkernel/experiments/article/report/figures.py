@@ -6,25 +6,25 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from ..article.tables import CLASSIFIERS, VARIANTS, variant_name
-from .plot_data import RankComparison, Regions
-from .svg import FAINT, INK, Drawing, canvas, styled, to_svg
+from ....plot.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from ...pages.svg import FAINT, INK, Drawing, canvas, styled, to_svg
+from ..protocol import EIGENVALUE_FLOOR, VARIANTS, classifier_name, table_title, variant_name
+from .plot_data import Regions
 
-BLUE, ORANGE, GREEN = "#0072B2", "#E69F00", "#009E73"
-COLOURS = dict(zip(VARIANTS, [INK, BLUE, ORANGE, "#56B4E9", "#D55E00", GREEN, "#CC79A7", "#B8A800"], strict=True))
+DARK_YELLOW = "#B8A800"
+"""The palette's yellow, darker: on white its own cannot be seen."""
+COLOURS = dict(zip(VARIANTS, [INK, BLUE, ORANGE, SKY, VERMILION, GREEN, PURPLE, DARK_YELLOW], strict=True))
 LINES = dict(zip(VARIANTS, ["-", "-", "-", "--", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1))], strict=True))
-FLOOR = 1e-6
-"""Eigenvalues below this are dropped."""
 PANEL_COLUMNS = 2
 DARK_CELL = 0.6
-"""Cells of a heat map above this part of its largest value carry white letters."""
+"""Heat-map cells above this share of the largest value have white letters."""
 
 
 def draw_averages(averages: pd.DataFrame, classifier: str, route: str) -> Drawing:
     """Column averages of one table: ours and the article's, a line between them; the axis is that of all tables."""
     shown = averages[["gmean", "printed_gmean"]].stack()
     part = averages[(averages["classifier"] == classifier) & (averages["route"] == route)]
-    title = f"{CLASSIFIERS.get(classifier, classifier)}, {route} route"
+    title = table_title(classifier, route)
     y = np.arange(len(part))
     with styled():
         figure, axes = canvas(0.9 + 0.24 * len(part))
@@ -43,47 +43,6 @@ def draw_averages(averages: pd.DataFrame, classifier: str, route: str) -> Drawin
         return Drawing(to_svg(figure, f"averages-{classifier}-{route}", f"Average Gmean, {title}", numbers))
 
 
-def draw_ranks(comparison: RankComparison, title: str = "") -> Drawing:
-    """Critical-difference diagram: the best rank on the left; bars join variants that do not differ significantly."""
-    ranks, k = comparison.ranks, len(comparison.ranks)
-    half = (k + 1) // 2
-    bars = 0.28 * len(comparison.groups)
-    title = title or f"{CLASSIFIERS.get(comparison.classifier, comparison.classifier)}, {comparison.route} route"
-    with styled():
-        figure, axes = canvas(0.9 + 0.2 * half + 0.5 * bars)
-        left, right = 1 - 0.36 * (k - 1), k + 0.36 * (k - 1)
-        axes.set(xlim=(left, right), ylim=(-bars - 0.75 * half - 0.6, 2.1))
-        axes.axis("off")
-        axes.set_title(title, loc="left")
-        axes.hlines(0, 1, k, color=INK, lw=1)
-        for tick in range(1, k + 1):
-            axes.vlines(tick, 0, 0.18, color=INK, lw=1)
-            axes.text(tick, 0.28, str(tick), ha="center", va="bottom", fontsize=8)
-        cd = min(comparison.critical_difference, k - 1.0)
-        axes.hlines(1.35, 1, 1 + cd, color=ORANGE, lw=3)
-        axes.text(1 + cd + 0.1, 1.35, f"critical difference {comparison.critical_difference:.2f}", va="center", fontsize=8)
-        for i, (variant, rank) in enumerate(ranks.items()):
-            first = i < half
-            y = -bars - 0.6 - 0.75 * (i if first else k - 1 - i)
-            end = 0.85 if first else k + 0.15
-            axes.plot([rank, rank, end], [0, y, y], color=INK, lw=0.8)
-            axes.text(
-                end + (-0.1 if first else 0.1),
-                y,
-                f"{variant_name(str(variant))} ({rank:.1f})",
-                ha="right" if first else "left",
-                va="center",
-            )
-        for i, group in enumerate(comparison.groups):
-            axes.hlines(-0.28 * (i + 1), ranks[group[0]] - 0.06, ranks[group[-1]] + 0.06, color=BLUE, lw=4)
-        numbers = ", ".join(f"{variant_name(str(v))} {r:.2f}" for v, r in ranks.items())
-        joined = "; ".join(" – ".join([variant_name(g[0]), variant_name(g[-1])]) for g in comparison.groups) or "none"
-        text = f"Average ranks, best first: {numbers}. Critical difference {comparison.critical_difference:.2f}. Joined by bars: {joined}."
-        name = f"ranks-{comparison.classifier}-{comparison.route}"
-        caption = f"{comparison.tasks} tasks; Friedman test p = {comparison.p:.2g}"
-        return Drawing(to_svg(figure, name, f"Critical-difference diagram, {title}", text), caption)
-
-
 def draw_spectrum(scale: float, spectrum: dict[str, np.ndarray]) -> Drawing:
     """Eigenvalues of the references' kernel matrix by variant, for one scale."""
     with styled():
@@ -92,26 +51,26 @@ def draw_spectrum(scale: float, spectrum: dict[str, np.ndarray]) -> Drawing:
             axes.semilogy(
                 np.arange(1, values.size + 1), values, ls=LINES[variant], color=COLOURS[variant], lw=1.5, label=variant_name(variant)
             )
-        axes.axhline(FLOOR, color=FAINT, lw=1)
-        axes.set(xlabel="number of the eigenvalue", ylabel="eigenvalue", ylim=(FLOOR / 3, None))
+        axes.axhline(EIGENVALUE_FLOOR, color=FAINT, lw=1)
+        axes.set(xlabel="number of the eigenvalue", ylabel="eigenvalue", ylim=(EIGENVALUE_FLOOR / 3, None))
         axes.set_title(f"scale {scale:g}", loc="left")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0e}".replace("e-0", "e−").replace("e+0", "e"))
         axes.yaxis.set_minor_locator(NullLocator())
         figure.legend(loc="outside lower center", ncols=4, fontsize=8, handlelength=2.2, columnspacing=1.2)
         ranks = ", ".join(f"{variant_name(v)} {values.size}" for v, values in spectrum.items())
-        text = f"Eigenvalues, largest first, on a logarithmic axis. Numbers of eigenvalues above {FLOOR:g}: {ranks}."
+        text = f"Eigenvalues, largest first, on a logarithmic axis. Numbers of eigenvalues above {EIGENVALUE_FLOOR:g}: {ranks}."
         return Drawing(to_svg(figure, f"spectrum-{scale:g}".replace(".", "_"), f"Kernel spectra, scale {scale:g}", text))
 
 
 def draw_regions(regions: Regions) -> Drawing:
     """Where each variant accepts (shaded), the targets (dots) and the others (crosses)."""
     rows = -(-len(regions.values) // PANEL_COLUMNS)
-    name = CLASSIFIERS[regions.classifier]
+    name = classifier_name(regions.classifier)
     with styled():
         figure, grid = canvas(0.2 + 1.45 * rows, rows, PANEL_COLUMNS, sharex=True, sharey=True, squeeze=False)
         for axes, (variant, values) in zip(grid.ravel(), regions.values.items(), strict=False):
-            accepted = np.where(values >= 0, 1.0, -1.0) if np.ptp(values) < FLOOR else values
+            accepted = np.where(values >= 0, 1.0, -1.0) if np.ptp(values) < EIGENVALUE_FLOOR else values
             axes.contourf(regions.x1, regions.x2, accepted, levels=[0.0, np.inf], colors=[BLUE], alpha=0.3)
             if accepted.min() < 0 < accepted.max():
                 axes.contour(regions.x1, regions.x2, accepted, levels=[0.0], colors=[BLUE], linewidths=1.3)
@@ -129,7 +88,7 @@ def draw_regions(regions: Regions) -> Drawing:
 def draw_choices(classifier: str, route: str, shares: dict[str, pd.DataFrame]) -> Drawing:
     """How often validation chose each scale and parameter, one small heat map for each variant, all in one pair of axes."""
     rows = -(-len(shares) // PANEL_COLUMNS)
-    title = f"{CLASSIFIERS.get(classifier, classifier)}, {route} route"
+    title = table_title(classifier, route)
     scales, parameters = next(iter(shares.values())).axes
     wide, high = len(parameters) + 0.7, len(scales) + 1.6
     highest = max(share.to_numpy().max() for share in shares.values())

@@ -1,24 +1,21 @@
-"""The page: what is shown, as plain values for the template. No numbers are computed here but for their text."""
+"""What the report shows, as plain values for its template. Numbers become text here; none is computed."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import Any
 
-import jinja2
 import numpy as np
 import pandas as pd
-from markupsafe import Markup
 
-from ..article.tables import AVERAGE, CLASSIFIERS, ArticleTable, variant_name
+from ....datasets import list_tasks
+from ...pages.texts import p_text, signed, tone_of, value_text
+from ..protocol import classifier_name, variant_name
+from ..tables import AVERAGE, ArticleTable
 from .statements import FAILS, HOLDS, OPEN, Evidence, Finding
 
-DATASETS = {"Iris": "Iris", "Seed": "Seeds", "Ion": "Ionosphere", "Son": "Sonar", "Bank": "Bankruptcy", "Happ": "Happiness"}
-"""Tasks are called by the beginning of their data set's name and the number of the target class."""
-SAME = 0.05
-"""Differences below this are shown as 0.0."""
+DATASETS = {task.name: task.dataset for task in list_tasks("authors")}
 ARROWS = {"above": "▲", "below": "▼"}
 MARKS = {HOLDS: "✓", FAILS: "✗", OPEN: "?"}
 
@@ -121,30 +118,9 @@ def _cell(found: dict, bold: bool) -> CellView:
     )
 
 
-def value_text(mean: Any, std: Any = None) -> str:
-    """A mean, with its deviation if there is one; nothing if there is no mean."""
-    return "" if pd.isna(mean) else f"{mean:.1f}" + ("" if pd.isna(std) else f" ± {std:.1f}")
-
-
 def dataset(task: str) -> str:
     """The data set that a task belongs to."""
-    stem = str(task).rstrip("0123456789")
-    return DATASETS.get(stem, stem)
-
-
-def classifier_name(code: str) -> str:
-    """How the report calls a classifier."""
-    return CLASSIFIERS.get(code, code)
-
-
-def signed(value: float) -> str:
-    """A difference with its sign, one decimal, with a real minus sign; +0.0 for what rounds to zero."""
-    return f"{0.0 if abs(value) < SAME else value:+.1f}".replace("-", "−")
-
-
-def p_text(p: float) -> str:
-    """A p value as text."""
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    return DATASETS.get(task, str(task).rstrip("0123456789"))
 
 
 def evidence_text(item: Evidence) -> str:
@@ -181,26 +157,3 @@ def pair_view(row: dict[str, Any]) -> dict[str, Any]:
         "difference": signed(row["other"] - row["gmean"]),
         "printed_gmean": None if np.isnan(row["printed_gmean"]) else row["printed_gmean"],
     }
-
-
-def duration(seconds: float) -> str:
-    """Seconds as a person says them."""
-    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
-
-
-def tone_of(difference: float) -> str:
-    """none, same, above or below: how a difference is coloured."""
-    return "none" if pd.isna(difference) else "same" if abs(difference) < SAME else "above" if difference > 0 else "below"
-
-
-def render(template: str, **values: Any) -> str:
-    """The page of a template, for the values that it names."""
-    folder = files(__package__)
-    loader = jinja2.FunctionLoader(lambda name: folder.joinpath(name).read_text(encoding="utf-8"))
-    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.filters["svg"] = lambda drawing: Markup(drawing.svg)  # drawn by figures.py, which escapes its texts
-    environment.filters["sentence"] = lambda text: text[:1].upper() + text[1:]
-    assets = {
-        name: Markup(folder.joinpath(file).read_text(encoding="utf-8")) for name, file in [("style", "style.css"), ("script", "script.js")]
-    }
-    return environment.get_template(template).render(**values, **assets)

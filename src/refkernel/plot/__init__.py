@@ -1,0 +1,17 @@
+"""Pictures of fitted models, in scikit-learn's Display convention (extra ``plot``: matplotlib).
+
+Each display holds the data of one picture, ``plot`` draws it, and ``from_estimator`` computes and draws it. The colours are
+Okabe and Ito's; marks and lines differ in shape too. Legends are drawn beside the axes: figures of your own need
+``layout="constrained"``.
+"""
+
+from .path import PathDisplay
+from .regions import DecisionRegionDisplay
+from .scores import ScoreDistributionDisplay
+from .spectrum import SpectrumDisplay
+
+__all__ = ["DecisionRegionDisplay", "PathDisplay", "ScoreDistributionDisplay", "SpectrumDisplay"]
+
+
+def __dir__():
+    return __all__

@@ -1,0 +1,142 @@
+"""What nu or C does."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import clone
+
+from .._validation import as_labels, check_choice, target_mask
+from ..metrics import geometric_mean, true_rates
+from .models import final_of
+from .style import BLUE, GREEN, INK, ORANGE, PURPLE, VERMILION, axes_of, finish, pyplot
+
+STEPS = 20
+"""Default number of values of nu on a path: every 0.05, so that the bound appears as a line."""
+
+SEED = 0
+"""Used where random_state is None: all fits must draw the same references, or the lines would show the draws."""
+
+
+class PathDisplay:
+    """What nu (or C) does: the shares of rejected targets and of support vectors, and the bound that lies between them.
+
+    nu bounds the share of rejected training targets from above and that of support vectors from below; for C the bound is 1 / (n C).
+    If known outliers repel, with dual weights that sum to -s, the bound is 1 + s times as high.
+
+    Parameters
+    ----------
+    parameter : "nu" or "C".
+    values : (q,) its values, ascending.
+    bound : (q,) lies between the next two.
+    rejected, support : (q,) shares of the n targets: those left outside, and those that are support vectors.
+    tnr : (q,) optional, the share of given outliers that is rejected.
+    title : str
+
+    Attributes
+    ----------
+    ax_, figure_ : what it was drawn in.
+    lines_ : dict, the drawn lines by label.
+
+    Examples
+    --------
+    >>> import numpy as np, refkernel as rk
+    >>> from refkernel.plot import PathDisplay
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> display = PathDisplay.from_estimator(rk.SVDD(), X, values=[0.1, 0.3, 0.5])
+    >>> bool(np.all(display.rejected <= display.bound)), bool(np.all(display.support >= display.bound))
+    (True, True)
+    """
+
+    def __init__(self, *, parameter, values, bound, rejected, support, tnr=None, title=""):
+        self.parameter = parameter
+        self.values = values
+        self.bound = bound
+        self.rejected = rejected
+        self.support = support
+        self.tnr = tnr
+        self.title = title
+
+    @classmethod
+    def from_estimator(cls, model, X, y=None, *, parameter="nu", values=None, ax=None, legend=True):
+        """Fit a copy of the model on X for every value of its parameter, and draw how the rows of X are classified.
+
+        Parameters
+        ----------
+        model : SVDD or another classifier with nu and support vectors, a pipeline that ends in one, or a fitted search; it is not changed
+        X : array-like or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), optional
+            -1 marks known outliers: with them, TPR, TNR and Gmean are drawn too. All rates are of training samples: they show the
+            trade-off, and say little about new samples. Use ``OneClassGridSearch`` to estimate those.
+        parameter : {"nu", "C"}, default="nu"
+        values : array-like, optional
+            By default nu = 0.05, 0.1, … 1, or the equivalent C.
+        ax : matplotlib axes, optional
+        legend : bool, default=True
+        """
+        pyplot()
+        check_choice("parameter", parameter, ("nu", "C"))
+        model = getattr(model, "best_estimator_", model)
+        final, _ = final_of(model)
+        if parameter not in final.get_params(deep=False):
+            raise ValueError(f"{type(final).__name__} has no {parameter} to follow: a path needs SVDD (nu or C) or OneClassSVM (nu).")
+        is_target = target_mask(X if hasattr(X, "shape") else np.asarray(X), y)
+        n = is_target.sum()
+        values = np.sort(_path_values(parameter, n) if values is None else np.asarray(values, dtype=np.float64))
+        if values.ndim != 1 or values.size == 0:
+            raise ValueError(f"values has shape {values.shape}; it must be a list of at least one {parameter}.")
+        rejected, support, tnr, repelled = np.array([_shares(_refitted(model, parameter, value, X, y), X, is_target) for value in values]).T
+        display = cls(
+            parameter=parameter,
+            values=values,
+            bound=(values if parameter == "nu" else 1.0 / (n * values)) * (1.0 + repelled),
+            rejected=rejected,
+            support=support,
+            tnr=None if is_target.all() else tnr,
+            title=f"{type(final).__name__} along {parameter}",
+        )
+        return display.plot(ax, legend=legend)
+
+    def plot(self, ax=None, *, legend=True):
+        """Draw into ``ax``, or into a new figure."""
+        self.ax_, self.figure_ = axes_of(ax)
+        lines = {
+            "support vectors (share of targets)": (self.support, {"color": BLUE, "marker": "o"}),
+            "bound by theory": (self.bound, {"color": INK, "ls": "--"}),
+            "rejected targets (share)": (self.rejected, {"color": ORANGE, "marker": "s"}),
+        }
+        if self.tnr is not None:
+            tpr = 1.0 - self.rejected
+            lines["TPR on the given samples"] = (tpr, {"color": GREEN, "ls": ":", "marker": "^"})
+            lines["TNR on the given samples"] = (self.tnr, {"color": VERMILION, "ls": ":", "marker": "v"})
+            lines["Gmean on the given samples"] = (geometric_mean(tpr, self.tnr), {"color": PURPLE, "ls": "-.", "marker": "D"})
+        self.lines_ = {
+            label: self.ax_.plot(self.values, line, label=label, ms=3.5, lw=1.4, **style)[0] for label, (line, style) in lines.items()
+        }
+        if self.parameter == "C":
+            self.ax_.set_xscale("log")
+        self.ax_.set(xlabel=self.parameter, ylabel="share", ylim=(-0.03, 1.03), title=self.title)
+        finish(self.ax_, legend)
+        return self
+
+
+def _path_values(parameter, n) -> np.ndarray:
+    """nu in equal steps up to 1, or the equivalent C for n targets."""
+    nu = np.arange(1, STEPS + 1) / STEPS
+    return nu if parameter == "nu" else 1.0 / (n * nu)
+
+
+def _refitted(model, parameter, value, X, y):
+    """A copy of the model with one value of nu or C, fitted; random draws do not depend on the value."""
+    final, prefix = final_of(model)
+    params = {f"{prefix}{name}": None for name in ("nu", "C") if name in final.get_params(deep=False)}  # one excludes the other
+    params |= {name: SEED for name, given in model.get_params().items() if name.endswith("random_state") and given is None}
+    return clone(model).set_params(**{**params, f"{prefix}{parameter}": float(value)}).fit(X, y)
+
+
+def _shares(fitted, X, is_target) -> tuple[float, float, float, float]:
+    """Shares: rejected targets, targets that are support vectors, rejected outliers; and what the outliers' weights sum to, negated."""
+    final, _ = final_of(fitted)
+    if not hasattr(final, "support_"):
+        raise ValueError(f"{type(final).__name__} has no support vectors to count: a path needs SVDD (nu or C) or OneClassSVM (nu).")
+    tpr, tnr = true_rates(as_labels(is_target), fitted.predict(X))
+    return 1.0 - tpr, is_target[final.support_].sum() / is_target.sum(), tnr, -final.dual_coef_.clip(max=0.0).sum()

@@ -1,0 +1,116 @@
+"""Where a model accepts."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from .marks import points_of, samples_of
+from .models import decisions_of, steps_of
+from .planes import like, names_of, plane_of, ranges
+from .style import BLUE, MARKS, PALE, axes_of, legend_beside, pyplot
+
+
+class DecisionRegionDisplay:
+    """Where a model accepts, on a plane through the samples, with the samples, support vectors and references.
+
+    Parameters
+    ----------
+    x1, x2 : (g,) coordinates of the grid.
+    decisions : (g, g) decision values; row i belongs to ``x2[i]``.
+    marks : dict, points (k, 2) on the plane by kind: "references", "generated references", "targets", "known outliers",
+        "support vectors".
+    labels : the names of the two axes.
+    title : str
+
+    Attributes
+    ----------
+    ax_, figure_ : what it was drawn in.
+    region_, boundary_ : the shaded area and the line around it; None if nothing is accepted, or if there is no boundary.
+    marks_ : dict, the drawn points by kind.
+
+    Examples
+    --------
+    >>> import numpy as np, refkernel as rk
+    >>> from refkernel.plot import DecisionRegionDisplay
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> display = DecisionRegionDisplay.from_estimator(rk.SVDD(nu=0.1).fit(X), X, grid=50)
+    >>> display.ax_.get_title(), sorted(display.marks_)
+    ('SVDD', ['support vectors', 'targets'])
+    """
+
+    def __init__(self, *, x1, x2, decisions, marks, labels=("feature 0", "feature 1"), title=""):
+        self.x1 = x1
+        self.x2 = x2
+        self.decisions = decisions
+        self.marks = marks
+        self.labels = labels
+        self.title = title
+
+    @classmethod
+    def from_estimator(cls, model, X, y=None, *, features=None, grid=200, ax=None, legend=True):
+        """Draw a fitted model on the plane of two features or of two principal components.
+
+        Parameters
+        ----------
+        model : a fitted outlier detector, a pipeline that ends in one, or a search over them
+        X : array-like or data frame of shape (n_samples, n_features)
+            The samples to show, preferably the training samples.
+        y : array-like of shape (n_samples,), optional
+            -1 marks known outliers.
+        features : two names or numbers, optional
+            The features of the plane; all others are fixed at the targets' median. By default both features of X, or its first two
+            principal components if it has more. Samples are projected onto the plane, so with more than two features a mark near the
+            boundary can appear on the wrong side.
+        grid : int, default=200
+            Points of the grid along each axis.
+        ax : matplotlib axes, optional
+        legend : bool, default=True
+
+        Notes
+        -----
+        Support vectors and references that are rows of X are shown there. Generated references, and training rows that X does not
+        hold, are mapped back through the steps of the pipeline; if a step has no ``inverse_transform`` they are left out.
+        """
+        pyplot()
+        check_is_fitted(model)
+        if get_tags(model).input_tags.pairwise:
+            raise ValueError('A model with kernel="precomputed" has no features, so no plane can be drawn.')
+        if not isinstance(grid, Integral) or grid < 2:
+            raise ValueError(f"grid={grid!r} must be an int >= 2: the points along each axis.")
+        samples = samples_of(model, X, y)
+        plane = plane_of(samples, features, names_of(model, X))
+        marks = {kind: plane.project(points) for kind, points in points_of(model, samples).items()}
+        x1, x2 = ranges(np.concatenate(list(marks.values())), grid)
+        on_plane = plane.lift(np.stack(np.meshgrid(x1, x2), axis=-1).reshape(-1, 2))
+        decisions = decisions_of(model, like(X, on_plane)).reshape(grid, grid)
+        title = ", ".join([type(steps_of(model)[-1]).__name__, *plane.note])
+        return cls(x1=x1, x2=x2, decisions=decisions, marks=marks, labels=plane.labels, title=title).plot(ax, legend=legend)
+
+    def plot(self, ax=None, *, legend=True):
+        """Draw into ``ax``, or into a new figure."""
+        self.ax_, self.figure_ = axes_of(ax)
+        low, high = self.decisions.min(), self.decisions.max()
+        self.region_ = self.boundary_ = None
+        if high >= 0:
+            self.region_ = self.ax_.contourf(self.x1, self.x2, self.decisions, levels=[0.0, np.inf], colors=[PALE])
+        if low < 0 < high:
+            self.boundary_ = self.ax_.contour(self.x1, self.x2, self.decisions, levels=[0.0], colors=[BLUE], linewidths=1.8)
+        self.marks_ = {
+            kind: self.ax_.scatter(*self.marks[kind].T, label=f"{kind} ({len(self.marks[kind])})", **MARKS[kind])
+            for kind in MARKS
+            if kind in self.marks
+        }
+        self.ax_.set(xlabel=self.labels[0], ylabel=self.labels[1], title=self.title)
+        if legend:
+            legend_beside(self.ax_, [self._accepted(), *self.marks_.values()])
+        return self
+
+    @staticmethod
+    def _accepted():
+        from matplotlib.patches import Patch
+
+        return Patch(facecolor=PALE, edgecolor=BLUE, linewidth=1.8, label="accepted")

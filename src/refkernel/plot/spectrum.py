@@ -1,0 +1,67 @@
+"""The eigenvalues of a reference map."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .models import reference_map_of, steps_of
+from .style import BLUE, VERMILION, axes_of, finish, pyplot
+
+
+class SpectrumDisplay:
+    """The eigenvalues that a reference map keeps, largest first.
+
+    Parameters
+    ----------
+    eigenvalues : (r,) the kept eigenvalues.
+    floor : float, eigenvalues below it were dropped.
+    n_references : int, the number of references, and so of eigenvalues before the small ones were dropped.
+
+    Attributes
+    ----------
+    ax_, figure_ : what it was drawn in.
+    line_, floor_line_ : the eigenvalues and the floor (None for a floor of 0, which a logarithmic axis cannot show).
+
+    Examples
+    --------
+    >>> import numpy as np, refkernel as rk
+    >>> from refkernel.plot import SpectrumDisplay
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> model = rk.SVDD(rk.ReferenceKernel(references="case4", random_state=0)).fit(X)
+    >>> SpectrumDisplay.from_estimator(model).ax_.get_title()
+    'rank 21 of 30 references'
+    """
+
+    def __init__(self, *, eigenvalues, floor, n_references):
+        self.eigenvalues = eigenvalues
+        self.floor = floor
+        self.n_references = n_references
+
+    @classmethod
+    def from_estimator(cls, model, *, ax=None, legend=True):
+        """Draw the spectrum of a fitted ReferenceMap or ReferenceKernel, or of the one inside a classifier, pipeline or search."""
+        pyplot()
+        check_is_fitted(model)
+        found = reference_map_of(steps_of(model))
+        if found is None:
+            raise ValueError(
+                f"{type(model).__name__} holds no ReferenceMap or ReferenceKernel, whose eigenvalues this display shows. "
+                "Use, for example, SVDD(ReferenceKernel())."
+            )
+        fitted = found[1]
+        display = cls(eigenvalues=fitted.eigenvalues_, floor=fitted.eigenvalue_floor, n_references=fitted.references_.shape[0])
+        return display.plot(ax, legend=legend)
+
+    def plot(self, ax=None, *, legend=True):
+        """Draw into ``ax``, or into a new figure."""
+        self.ax_, self.figure_ = axes_of(ax)
+        rank = len(self.eigenvalues)
+        (self.line_,) = self.ax_.semilogy(np.arange(1, rank + 1), self.eigenvalues, "o-", color=BLUE, ms=3.5, lw=1, label="eigenvalues")
+        self.floor_line_ = None
+        if self.floor > 0:
+            self.floor_line_ = self.ax_.axhline(self.floor, color=VERMILION, ls="--", lw=1.4, label=f"floor {self.floor:g}")
+        self.ax_.locator_params(axis="x", integer=True)
+        self.ax_.set(xlabel="number of the eigenvalue", ylabel="eigenvalue", title=f"rank {rank} of {self.n_references} references")
+        finish(self.ax_, legend)
+        return self

@@ -1,0 +1,48 @@
+"""Colours, marks, axes and legends that all displays share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+INK, BLUE, ORANGE, GREEN, VERMILION, PURPLE = "#000000", "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
+SKY = "#56B4E9"
+PALE = "#C4E4F7"
+"""For areas: sky blue at a third of its strength, so that marks and hatches on it stay readable."""
+
+MARKS: dict[str, dict[str, Any]] = {
+    "references": {"marker": "s", "s": 44, "facecolors": "none", "edgecolors": GREEN, "linewidths": 1.1},
+    "generated references": {"marker": "^", "s": 24, "facecolors": "none", "edgecolors": PURPLE, "linewidths": 1.1},
+    "targets": {"marker": "o", "s": 11, "facecolors": INK, "edgecolors": "none"},
+    "known outliers": {"marker": "x", "s": 34, "c": VERMILION, "linewidths": 1.6},
+    "support vectors": {"marker": "o", "s": 84, "facecolors": "none", "edgecolors": INK, "linewidths": 1.1},
+}
+"""The points of a decision region, in the order in which they are drawn."""
+
+SIZE = (8.0, 4.8)
+"""Inches of a new figure: matplotlib's own height, and room for the legend on the right."""
+
+
+def pyplot():
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError('Displays are drawn by matplotlib: pip install "refkernel[plot]".') from error
+    return plt
+
+
+def axes_of(ax):
+    """The axes to draw in and their figure; a new figure, with room for a legend beside the axes, if none are given."""
+    if ax is None:
+        _, ax = pyplot().subplots(figsize=SIZE, layout="constrained")
+    return ax, ax.figure
+
+
+def finish(ax, legend):
+    ax.spines[["top", "right"]].set_visible(False)
+    if legend:
+        legend_beside(ax, ax.get_legend_handles_labels()[0])
+
+
+def legend_beside(ax, handles):
+    """Draw the legend beside the axes, where it covers no data."""
+    ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)

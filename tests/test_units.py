@@ -1,0 +1,84 @@
+"""Any experiment can run as units: what is asked of it is a key, rows and stages."""
+
+import csv
+import errno
+from dataclasses import dataclass
+
+import pytest
+
+from refkernel.exceptions import ResultsError
+from refkernel.experiments import locking
+from refkernel.experiments.units import read_run, run_units
+
+COLUMNS = ("table", "seed", "method", "score")
+
+
+@dataclass(frozen=True)
+class Unit:
+    table: str
+    seed: int
+
+    @property
+    def key(self):
+        return {"table": self.table, "seed": self.seed}
+
+
+UNITS = [Unit(table, seed) for table in ('wine, "red"', "glass") for seed in range(3)]
+
+
+def compute(unit):
+    """Two rows, and a second of work."""
+    return [{**unit.key, "method": method, "score": len(unit.table) + unit.seed} for method in ("a", "b")], {"work": 1.0}
+
+
+def run(folder, work=compute, settings=None, **options):
+    return run_units(work, UNITS, 2, COLUMNS, settings or {"seed": 0}, folder, **options)
+
+
+def rows_of(folder):
+    with open(folder / "rows.csv", newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("stop", range(len(UNITS)))
+def test_a_run_that_breaks_after_any_unit_continues_to_the_same_rows(tmp_path, stop):
+    """Each unit is computed once, and the seconds of both runs add up."""
+    computed = []
+
+    def breaks(unit):
+        if len(computed) == stop:
+            computed.append(None)
+            raise ZeroDivisionError
+        computed.append(unit)
+        return compute(unit)
+
+    with pytest.raises(ZeroDivisionError):
+        run(tmp_path / "a", breaks)
+    run(tmp_path / "a", breaks)
+    run(tmp_path / "b")
+    assert rows_of(tmp_path / "a") == rows_of(tmp_path / "b")
+    assert [unit for unit in computed if unit is not None] == UNITS
+
+
+def test_facts_and_stages_are_in_run_json(tmp_path):
+    facts = run(tmp_path, facts={"fits": 12})
+    assert facts == read_run(tmp_path) | {"commit": facts["commit"]}
+    assert (facts["fits"], facts["stages"], facts["finished"]) == (12, {"work": 6.0}, True)
+
+
+def test_rows_of_other_units_are_refused(tmp_path):
+    run(tmp_path)
+    text = (tmp_path / "rows.csv").read_text()
+    (tmp_path / "rows.csv").write_text(text.replace("glass,1", "glass,2"))
+    with pytest.raises(ResultsError, match="damaged at line 10"):
+        run(tmp_path)
+
+
+def test_a_folder_on_a_disk_without_locks_is_written_with_a_warning(tmp_path, monkeypatch):
+    def unsupported(descriptor):
+        raise OSError(errno.ENOTSUP, "no locks here")
+
+    monkeypatch.setattr(locking, "_lock", unsupported)
+    with pytest.warns(UserWarning, match=r"cannot be locked .*no locks here"):
+        run(tmp_path)
+    assert len(rows_of(tmp_path)) == 12
