@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from sklearn.base import BaseEstimator
 from sklearn.metrics import pairwise
 
+from ._jit import njit
 from ._validation import check_choice, check_positive
 
 MANY_ROWS = 512

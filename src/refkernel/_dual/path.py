@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from .._jit import njit
 from .problem import BOUNDARY_SLACK
 from .rows import in_single_precision
 from .smo import duality_gap, fill, largest_violation, multiplier, solve_whole, spread_and_mass, violation_for
