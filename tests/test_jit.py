@@ -138,8 +138,8 @@ def test_a_full_disk_leaves_the_function_compiled(monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(_jit.FunctionCache, "save_overload", full)
+    triple = _jit.njit()(lambda x: 3 * x)
     with pytest.warns(RuntimeWarning, match=os.strerror(errno.ENOSPC)) as record:
-        triple = _jit.njit()(lambda x: 3 * x)
         assert (triple(2), triple(2.5)) == (6, 7.5)
     assert len(record) == 1
 

@@ -570,7 +570,7 @@ def test_objects_that_hold_each_other_over_and_over_are_refused_at_once(saved):
     start = time.perf_counter()
     with pytest.raises(ModelFileError, match="one object in two ways"):
         load(saved)
-    assert time.perf_counter() - start < 5
+    assert time.perf_counter() - start < 60  # a busy machine needs some seconds, the walk would need days
 
 
 # Files that would run code

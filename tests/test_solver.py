@@ -500,7 +500,7 @@ def test_coinciding_samples_do_not_stall_the_solver(seed, scale):
 @pytest.mark.parametrize("libsvm", [True, False])
 def test_jitted_path_ends_where_its_python_source_does(libsvm, seed, state):
     """The loops around the optimisers, for one problem and for a family of them: the same optima as in plain Python."""
-    K, diag, b, G, lower, upper, p = state(seed)
+    K, diag, b, G, lower, _, p = state(seed)
     run_both(jitted.violation_for, 1e-6, b, G, p, diag, lower)
     run_both(path.gradient, K, p, b, np.empty(18))
     table = path.Family.of(-0.5, np.ones(3), np.array([0.1, 0.3, 0.9]), stopping="libsvm" if libsvm else "relative", max_iter=1000).table
