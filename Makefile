@@ -1,13 +1,38 @@
 PYTHON ?= python3
 BIN := .venv/bin
+PYTEST := -m pytest -n 2 --dist loadfile
 
-.PHONY: reproduce test check bench clean
+# What a processor may change: everything that computes, without pages, pictures and commands.
+NUMERICAL := $(addprefix tests/test_,solver.py kernels.py references.py more_references.py feature_map.py one_class.py negatives.py \
+	ellipsoid.py residual.py model_selection.py golden.py preprocessing.py metrics.py article_tables.py)
+# What reaches jitted code by the shortest way.
+JITTED := $(addprefix tests/test_,solver.py kernels.py feature_map.py one_class.py negatives.py jit.py)
+# As code ran in 2008: SSE only, in the compiled functions, in BLAS and in NumPy.
+OLD_PROCESSOR = NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=Nehalem \
+	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python tools/cpu_features.py)"
+
+.PHONY: reproduce test test-old-processor test-bounds oldest wheel-test check bench clean
 
 reproduce: .venv/all
 	$(BIN)/refkernel reproduce --out results
 
 test: .venv/test
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python $(PYTEST)
+
+test-old-processor: .venv/test
+	$(OLD_PROCESSOR) $(BIN)/python $(PYTEST) $(NUMERICAL)
+
+test-bounds: .venv/test
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python $(PYTEST) $(JITTED)
+
+oldest:
+	rm -rf .venv-oldest && $(PYTHON) -m venv .venv-oldest
+	$(PYTHON) tools/oldest.py > .venv-oldest/constraints.txt
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv-oldest/constraints.txt --editable ".[test]"
+	.venv-oldest/bin/python $(PYTEST)
+
+wheel-test:
+	PYTHON=$(PYTHON) tools/wheel_test.sh
 
 check: .venv/test .venv/check
 	$(BIN)/ruff check .
@@ -27,4 +52,4 @@ bench: .venv/test
 	$(BIN)/python benchmarks/bench_score.py
 
 clean:
-	rm -rf .venv
+	rm -rf .venv .venv-oldest

@@ -12,7 +12,7 @@ import sys
 import time
 import tracemalloc
 import zipfile
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pandas as pd
@@ -224,7 +224,7 @@ def test_metadata_tell_what_the_model_is_and_what_made_it(samples, tmp_path):
     assert metadata["versions"].keys() >= {"python", "numpy", "scipy", "scikit-learn", "numba", "refkernel"}
     assert metadata["versions"]["numpy"] == np.__version__
     assert metadata["versions"]["refkernel"] == rk.__version__
-    age = datetime.now(timezone.utc) - datetime.fromisoformat(metadata["created"])
+    age = datetime.now(UTC) - datetime.fromisoformat(metadata["created"])
     assert timedelta(seconds=-1) <= age < timedelta(minutes=5)
 
 
@@ -570,7 +570,7 @@ def test_objects_that_hold_each_other_over_and_over_are_refused_at_once(saved):
     start = time.perf_counter()
     with pytest.raises(ModelFileError, match="one object in two ways"):
         load(saved)
-    assert time.perf_counter() - start < 5
+    assert time.perf_counter() - start < 60  # a busy machine needs some seconds, the walk would need days
 
 
 # Files that would run code

@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import subprocess
-import sys
 import time
 import warnings
 
@@ -22,7 +21,6 @@ from refkernel.experiments.article.runner import run, run_unit
 from refkernel.metrics import gmean_score
 
 SMALL = Settings(tasks=("Iris1", "Seed2"), splits_count=1, repeats=2)
-CLI = [sys.executable, "-c", "from refkernel.cli import main; main()", "reproduce"]
 
 
 def rows_of(folder):

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
+
+from ._jit import njit
 
 MANY_ROWS = 512
 """From this many rows, distances are prepared in one jitted pass; below, NumPy's several passes are as fast and need no compiling."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from numba import njit
 from scipy.linalg import lapack
 
+from ._jit import njit
 from ._validation import is_number
 from .kernels.base import SYMMETRY_TOLERANCE
 

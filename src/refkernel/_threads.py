@@ -3,14 +3,74 @@
 from __future__ import annotations
 
 import functools
+import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from joblib import cpu_count
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import LibController, ThreadpoolController
 
 MOST_THREADS = 8
 """Memory, not arithmetic, limits a map of many rows: more threads than this do not help."""
+
+
+class _CountedLimit:
+    """One thread for some libraries: the first to enter sets it, the last to leave restores what the first found."""
+
+    def __init__(self, libraries: list[LibController]):
+        self._libraries, self._found, self._entered = libraries, [1] * len(libraries), 0
+
+    def enter(self) -> None:
+        if self._entered == 0:
+            self._found = [library.num_threads for library in self._libraries]
+            self._set([1] * len(self._libraries))
+        self._entered += 1
+
+    def leave(self) -> None:
+        self._entered -= 1
+        if self._entered == 0:
+            self._set(self._found)
+
+    def _set(self, counts: list[int]) -> None:
+        for library, count in zip(self._libraries, counts, strict=True):
+            # threadpoolctl 3.8 lets only the thread that set a limit lift it, but the last to leave is often another
+            getattr(library, "_real_set_num_threads", library.set_num_threads)(count)
+
+
+class _OneBlasThread:
+    """One BLAS thread, however many threads of ours ask for it at a time.
+
+    Most libraries have one limit for the process: if each thread restored what it found itself, the last one would restore the limit of
+    another. Those built on OpenMP have one for each thread.
+    """
+
+    def __init__(self):
+        self._lock, self._here = threading.Lock(), threading.local()
+
+    @functools.cached_property
+    def _of_process(self) -> _CountedLimit:
+        return _CountedLimit(_blas(per_thread=False))
+
+    @property
+    def _of_thread(self) -> _CountedLimit:
+        if not hasattr(self._here, "limit"):
+            self._here.limit = _CountedLimit(_blas(per_thread=True))
+        return self._here.limit
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._of_process.enter()
+            self._of_thread.enter()
+
+    def __exit__(self, *error) -> None:
+        with self._lock:
+            self._of_process.leave()
+            self._of_thread.leave()
+
+    def renew_lock(self) -> None:
+        """A forked process lacks the thread that may have held it."""
+        self._lock = threading.Lock()
 
 
 @functools.cache
@@ -18,9 +78,19 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_blas_thread():
+def _blas(per_thread: bool) -> list[LibController]:
+    libraries = _controller().select(user_api="blas").lib_controllers
+    return [library for library in libraries if (getattr(library, "threading_layer", None) == "openmp") == per_thread]
+
+
+_ONE_BLAS_THREAD = _OneBlasThread()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_ONE_BLAS_THREAD.renew_lock)
+
+
+def one_blas_thread() -> _OneBlasThread:
     """A context in which BLAS uses one thread: small products are faster so, and threads of ours have the cores to themselves."""
-    return _controller().limit(limits=1, user_api="blas")
+    return _ONE_BLAS_THREAD
 
 
 def share_rows(work: Callable[[int, int], None], n: int) -> None:

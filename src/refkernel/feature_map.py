@@ -211,7 +211,16 @@ class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReferenceF
 
 
 class NPT(ReferenceMap):
-    """The nonlinear projection trick: the reference map whose references are the training samples."""
+    """The nonlinear projection trick: the reference map whose references are the training samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import refkernel as rk
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> rk.NPT(rk.RBF(sigma=1.0)).fit_transform(X).shape  # centred: one direction fewer than samples
+    (3, 2)
+    """
 
     references = "training"
     random_state = None

@@ -20,7 +20,7 @@ import uuid
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -249,7 +249,7 @@ def _description(model) -> dict[str, Any]:
     n_features = getattr(model, "n_features_in_", None)
     return {
         "versions": {"python": platform.python_version(), "refkernel": __version__, **{name: version(name) for name in PACKAGES}},
-        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "model": f"{type(model).__module__}.{type(model).__qualname__}",
         "n_features_in": None if n_features is None else int(n_features),
         "feature_names_in": None if names is None else [str(name) for name in names],

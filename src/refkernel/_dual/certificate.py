@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from .._jit import njit
 
 EXTRA_DIGITS = 0.01
 """Weights settle later than the objective does: violations are driven this far below what the gap needs."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from .._jit import njit
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # unchecked division lets the loop over gains use vector registers

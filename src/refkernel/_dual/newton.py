@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from .._jit import njit
 
 DEPENDENT = 1e-11
 """A sample whose part outside the span of the others is below this share of the kernel's size is taken as dependent."""

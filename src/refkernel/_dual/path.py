@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from .._jit import njit
 from .certificate import certify, largest_violation, typical_size, violation_for
 from .classifiers import Classifier, negative_margin
 from .moves import fill

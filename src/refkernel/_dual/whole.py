@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from .._jit import njit
 from .certificate import EXTRA_DIGITS, duality_gap, is_stale, largest_violation, multiplier, spread_and_mass, violation_for
 from .moves import smo
 from .newton import polish, snap

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -37,7 +37,7 @@ def main(
 RESUMES = "Stopped. What was finished is kept: the same command continues from here."
 
 
-class Splits(str, Enum):
+class Splits(StrEnum):
     embedded = "embedded"
     authors = "authors"
 

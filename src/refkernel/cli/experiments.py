@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +15,7 @@ from ..experiments.article.runner import run
 from .app import RESUMES, Splits, app, clear_errors, console, names, with_bar
 
 
-class Solver(str, Enum):
+class Solver(StrEnum):
     article = "article"
     exact = "exact"
 

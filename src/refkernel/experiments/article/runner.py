@@ -12,11 +12,11 @@ import numpy as np
 
 from ..._threads import one_blas_thread
 from ..._timing import Clock
+from ..._training import TrainingRows
 from ...datasets import load_task
+from ...feature_map import ReferenceKernel
 from ...model_selection import Samples, decision_paths
 from ...model_selection.scoring import as_scoring, rates
-from ..._training import TrainingRows
-from ...feature_map import ReferenceKernel
 from ..selection import first_best, score_columns
 from ..units import run_units
 from .protocol import EIGENVALUE_FLOOR, FOLDS, KERNELS, REFERENCES, SCALES, VALUES, Settings, Unit, formulations, source

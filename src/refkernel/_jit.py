@@ -1,0 +1,97 @@
+"""numba's ``njit``, with a cache that never makes an import fail and never serves stale code.
+
+numba keys the compiled code of a function on the file that holds it, though functions of other files are compiled into it. Here the
+key covers every jitted file of the package. Where nothing can be cached, functions are compiled in memory and one warning says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
+
+DIGITS = 16
+"""Hexadecimal digits of the sources' hash in a file name: 64 bits tell all versions of a package apart."""
+
+
+def njit(*, cache: bool = True, **options) -> Callable:
+    """``numba.njit`` with these options, cached where a folder can be written."""
+
+    def compiled(function):
+        dispatcher = numba.njit(**options)(function)
+        if cache and dispatcher is not function:  # they are the same where NUMBA_DISABLE_JIT is set
+            dispatcher._cache = _cache_of(function)
+        return dispatcher
+
+    return compiled
+
+
+def _cache_of(function):
+    try:
+        return _Cache(function)
+    except RuntimeError as error:  # neither the package's folder nor the user's can be written
+        return _InMemory(error)
+
+
+class _Files(CompileResultCacheImpl):
+    """Names the files of a function by the state of all jitted sources, and by whether bounds are checked, which numba leaves out."""
+
+    def get_filename_base(self, fullname, abiflags):
+        checked = "-checked" if numba.config.BOUNDSCHECK else ""
+        return f"{super().get_filename_base(fullname, abiflags)}-{_state_of_sources()}{checked}"
+
+
+class _Cache(FunctionCache):
+    """Files that cannot be read are compiled anew; those that cannot be written stay in memory."""
+
+    _impl_class = _Files
+
+    def load_overload(self, sig, target_context):
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # a damaged file may raise anything, and compiling replaces it
+            return None
+
+    def save_overload(self, sig, data):
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _warn(error)
+
+
+class _InMemory(NullCache):
+    """No cache; says why when something is compiled."""
+
+    def __init__(self, error):
+        self._error = error
+
+    def save_overload(self, sig, cres):
+        _warn(self._error)
+
+
+@functools.cache
+def _state_of_sources() -> str:
+    """A hash of all files of the package that mention njit."""
+    sources = (path.read_bytes() for path in sorted(Path(__file__).parent.rglob("*.py")))
+    return hashlib.sha256(b"".join(source for source in sources if b"njit" in source)).hexdigest()[:DIGITS]
+
+
+_warned = False
+
+
+def _warn(error: Exception) -> None:
+    """Once in a process."""
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            f"Compiled code cannot be cached ({error}): every process compiles it anew, which takes some seconds. "
+            "Set the environment variable NUMBA_CACHE_DIR to a folder that can be written.",
+            RuntimeWarning,
+            stacklevel=2,
+        )

@@ -1,0 +1,186 @@
+"""Compiled code: cached where it can be, compiled in memory where not, and never older than its source."""
+
+import ast
+import errno
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+import refkernel
+from refkernel import _jit
+
+PACKAGE = Path(refkernel.__file__).parent
+INNER = "from ._jit import njit\n\n@njit()\ndef inner():\n    return 1\n"
+OUTER = "from ._jit import njit\nfrom .inner import inner\n\n@njit()\ndef outer():\n    return 10 * inner()\n"
+CALL = """
+import warnings
+warnings.simplefilter("always")
+from small.outer import outer
+print(outer(), sum(outer.stats.cache_hits.values()))
+"""
+DISK_IS_FULL = """
+import os, numba.core.caching as caching
+def full(self, obj):
+    raise OSError(28, "No space left on device")
+caching.IndexDataCacheFile._dump = full
+"""
+
+
+def run(code, folder, *before, **environment):
+    """What the code prints, and what it says on stderr, in a fresh process that imports from the folder."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "PYTHONPATH"))}
+    result = subprocess.run(
+        [*before, sys.executable, "-B", "-c", code], env=kept | {"PYTHONPATH": str(folder)} | environment, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.split(), result.stderr
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A package of two jitted files, one of which calls the other, and the library's own _jit.py."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    shutil.copy(PACKAGE / "_jit.py", folder)
+    for name, source in (("__init__", ""), ("inner", INNER), ("outer", OUTER)):
+        (folder / f"{name}.py").write_text(source)
+    return folder
+
+
+def test_a_change_in_one_jitted_file_reaches_the_functions_of_the_others(package):
+    """Code that was compiled with the old callee is not used again; where nothing changed, it is."""
+    assert run(CALL, package.parent) == (["10", "0"], "")
+    assert run(CALL, package.parent) == (["10", "1"], "")
+    (package / "inner.py").write_text(INNER.replace("return 1", "return 2"))
+    assert run(CALL, package.parent) == (["20", "0"], "")
+    assert run(CALL, package.parent) == (["20", "1"], "")
+
+
+def test_code_without_bounds_checks_is_not_used_where_they_are_asked_for(package):
+    """numba's own key leaves them out, so that a run with the checks might test nothing."""
+    run(CALL, package.parent)
+    assert run(CALL, package.parent, NUMBA_BOUNDSCHECK="1")[0] == ["10", "0"]
+    assert run(CALL, package.parent)[0] == ["10", "1"]
+
+
+def test_damaged_files_of_the_cache_are_replaced(package):
+    """A file that was cut off is compiled anew, and then found."""
+    run(CALL, package.parent)
+    for file in (package / "__pycache__").glob("outer*.nbc"):
+        file.write_bytes(file.read_bytes()[:100])
+    assert run(CALL, package.parent) == (["10", "0"], "")
+    assert run(CALL, package.parent) == (["10", "1"], "")
+
+
+def test_a_full_disk_is_told_once_and_stops_nothing(package):
+    """Both functions fail to be written; one warning names the reason and the way out."""
+    found, said = run(DISK_IS_FULL + CALL, package.parent)
+    assert found == ["10", "0"]
+    assert said.count("Compiled code cannot be cached") == 1
+    assert "No space left on device" in said
+    assert "NUMBA_CACHE_DIR" in said
+
+
+@pytest.fixture
+def nobody(tmp_path):
+    """The command that runs another as a user who owns nothing, where the superuser runs the tests; else nothing is needed."""
+    if not hasattr(os, "geteuid"):
+        pytest.skip("folders that cannot be written are made with POSIX permissions")
+    if os.geteuid() != 0:
+        return []
+    if shutil.which("setpriv") is None:
+        pytest.skip("the superuser may write everywhere, and setpriv is not there to become another user")
+    for folder in (tmp_path, *list(tmp_path.parents)[:3]):  # pytest's own, up to the system's temporary folder
+        folder.chmod(folder.stat().st_mode | 0o055)
+    command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    if subprocess.run([*command, sys.executable, "-c", "import numba"], capture_output=True, check=False).returncode:
+        pytest.skip("another user may not run this Python")
+    return command
+
+
+def test_nothing_fails_where_no_folder_can_be_written(package, nobody):
+    """Neither the package's folder nor the home: the import is silent, the first compilation says so once, and a given folder is used."""
+    package.chmod(0o555)
+    found, said = run(CALL, package.parent, *nobody, HOME="/nonexistent")
+    assert found == ["10", "0"]
+    assert said.count("Compiled code cannot be cached") == 1
+    assert "NUMBA_CACHE_DIR" in said
+    assert run("import small.outer", package.parent, *nobody, HOME="/nonexistent") == ([], "")
+    given = package.parent / "given"
+    given.mkdir(mode=0o777)
+    given.chmod(0o777)
+    for hits in ("0", "1"):
+        assert run(CALL, package.parent, *nobody, HOME="/nonexistent", NUMBA_CACHE_DIR=str(given)) == (["10", hits], "")
+
+
+def test_the_library_compiles_where_nothing_can_be_cached(monkeypatch):
+    """Where numba finds no folder, a decorated function works, and warns when it is compiled first."""
+    monkeypatch.setattr(_jit, "_warned", False)
+    monkeypatch.setattr(_jit._Files, "_locator_classes", [])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        double = _jit.njit(nogil=True)(lambda x: 2 * x)
+    with pytest.warns(RuntimeWarning, match=r"no locator available.*NUMBA_CACHE_DIR") as record:
+        assert (double(2), double(2.5)) == (4, 5.0)
+    assert len(record) == 1
+
+
+def test_a_full_disk_leaves_the_function_compiled(monkeypatch):
+    """Inside one process too: the answer is there, the warning comes once."""
+    monkeypatch.setattr(_jit, "_warned", False)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(_jit.FunctionCache, "save_overload", full)
+    triple = _jit.njit()(lambda x: 3 * x)
+    with pytest.warns(RuntimeWarning, match=os.strerror(errno.ENOSPC)) as record:
+        assert (triple(2), triple(2.5)) == (6, 7.5)
+    assert len(record) == 1
+
+
+def jitted_files():
+    return {path for path in PACKAGE.rglob("*.py") if "njit" in path.read_text(encoding="utf-8")}
+
+
+def decorated(tree):
+    """The functions of a module that are decorated with @njit(…)."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and any("njit" in ast.unparse(decorator) for decorator in node.decorator_list):
+            yield node
+
+
+def imported_names(path, tree):
+    """{name: file of the package that it comes from}."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            folder = path.parents[node.level - 1]
+            file = folder.joinpath(*(node.module or "").split("."))
+            for alias in node.names:
+                yield alias.asname or alias.name, next((f for f in (file.with_suffix(".py"), file / "__init__.py") if f.exists()), folder)
+
+
+@pytest.mark.parametrize("path", sorted(jitted_files()), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_jitted_functions_use_only_names_of_jitted_files(path):
+    """A constant of another file would be compiled in, and its change would not be seen: it belongs into a jitted file."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    foreign = {name for name, file in imported_names(path, tree) if file not in jitted_files()}
+    used = {f.name: {n.id for n in ast.walk(f) if isinstance(n, ast.Name)} & foreign for f in decorated(tree)}
+    assert {name: names for name, names in used.items() if names} == {}
+
+
+def test_every_jitted_function_goes_through_our_cache():
+    """numba's own decorators are imported by _jit.py alone."""
+    importing = {path.name for path in PACKAGE.rglob("*.py") if "numba" in imported_packages(path)}
+    assert importing == {"_jit.py"}
+
+
+def imported_packages(path):
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    plain = {alias.name.split(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return plain | {(node.module or "").split(".")[0] for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}

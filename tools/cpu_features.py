@@ -1,0 +1,6 @@
+"""Print the processor features that this NumPy uses here and can be told not to use (for NPY_DISABLE_CPU_FEATURES)."""
+
+from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+
+if __name__ == "__main__":
+    print(*(feature for feature in __cpu_dispatch__ if __cpu_features__.get(feature)))

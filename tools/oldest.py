@@ -1,0 +1,16 @@
+"""Print the oldest versions that pyproject.toml promises, as pip constraints: every ``name>=version`` becomes ``name==version``."""
+
+import tomllib
+from pathlib import Path
+
+PROJECT = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def oldest() -> list[str]:
+    """Constraints from the dependencies and all extras."""
+    groups = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
+    return sorted({requirement.replace(">=", "==") for group in groups for requirement in group if ">=" in requirement})
+
+
+if __name__ == "__main__":
+    print("\n".join(oldest()))
