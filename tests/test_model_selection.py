@@ -393,7 +393,7 @@ def test_what_a_fit_refuses_the_search_refuses(estimator, data):
     with pytest.raises(ValueError) as refused:
         estimator.fit(X, y)
     with pytest.raises(ValueError) as refused_too:
-        rk.OneClassGridSearch(estimator, {"nu": [0.1, 0.3]}, cv=3, refit=False).fit(X, y)
+        rk.OneClassGridSearch(estimator, {"nu": [0.1, 0.3]}, cv=3, refit=False, error_score="raise").fit(X, y)
     assert str(refused_too.value) == str(refused.value)
 
 
@@ -534,7 +534,7 @@ def test_a_search_in_small_stacks_is_the_same(data, monkeypatch):
 def test_a_search_warns_where_fits_do_not_finish(data):
     """max_iter is heard in a search as it is in a fit."""
     X, y = data
-    with pytest.warns(ConvergenceWarning, match="reached max_iter"):
+    with pytest.warns(ConvergenceWarning, match="2 as 'not converged'"):
         rk.OneClassGridSearch(rk.OneClassSVM(max_iter=1), {"nu": [0.3, 0.5]}, refit=False).fit(X, y)
 
 
@@ -623,7 +623,7 @@ def test_bad_settings_are_refused_clearly(data, change, message):
     """A value outside its range, an unknown parameter or scoring: named in the error."""
     settings = {"param_grid": {"nu": [0.1]}, **change}
     with pytest.raises(ValueError, match=message):
-        rk.OneClassGridSearch(rk.SVDD(), **settings).fit(*data)
+        rk.OneClassGridSearch(rk.SVDD(), error_score="raise", **settings).fit(*data)
 
 
 def test_a_parameter_that_the_classifier_lacks_is_refused(data):

@@ -14,7 +14,7 @@ import refkernel as rk
 from refkernel._dual.classifiers import NEGATIVE_MARGIN, SVDD
 from refkernel.kernels import RBF
 from refkernel.metrics import gmean_scorer
-from refkernel.model_selection.candidates import Alone, Shared, plan
+from refkernel.model_selection.candidates import Shared, plan
 
 every_seed = pytest.mark.parametrize("seed", [0, 1, 2, 3])
 
@@ -291,11 +291,12 @@ def test_search_equals_grid_search_cv(route, ring):
     assert ours.best_params_[f"{name}negatives"] == "repel"
 
 
-def test_plan_shares_only_candidates_that_ignore_negatives():
-    """In one grid over both, the plain candidates still share their work."""
+def test_plan_shares_work_among_candidates_with_negatives_too():
+    """In one grid over both, the plain candidates share their work, and those with negatives theirs."""
     candidates = [{"negatives": how, "nu": nu} for how in ("ignore", "repel") for nu in (0.1, 0.2)]
     parts = plan(rk.SVDD(RBF()), candidates)
-    assert [type(part) for part in parts] == [Shared, Alone, Alone]
+    assert [type(part) for part in parts] == [Shared, Shared]
+    assert [part.repel for part in parts] == [False, True]
 
 
 @pytest.mark.parametrize(

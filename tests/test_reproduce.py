@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import subprocess
+import sys
 import time
 import warnings
 
@@ -20,6 +21,7 @@ from refkernel.experiments.article.protocol import SCALES, VALUES, Settings, Uni
 from refkernel.experiments.article.runner import run, run_unit
 from refkernel.metrics import gmean_score
 
+CLI = [sys.executable, "-c", "from refkernel.cli import main; main()", "reproduce"]
 SMALL = Settings(tasks=("Iris1", "Seed2"), splits_count=1, repeats=2)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 from sklearn.svm import OneClassSVM
 
-from refkernel._dual import certificate, moves, newton, path, solver, sources, whole
+from refkernel._dual import certificate, moves, newton, path, solver, sources, whole, working_sets
 from refkernel._dual.classifiers import OCSVM, SVDD
 from refkernel._dual.problem import DualProblem
 from refkernel._dual.solver import solve
@@ -373,7 +373,7 @@ def test_working_sets_give_the_solution_of_the_whole(working_set, cache, seed, a
     problem = random_problem(rng, 80, K)
     whole = solve(problem, Dense(K))
     monkeypatch.setattr(solver, "WHOLE", 10)
-    monkeypatch.setattr(solver, "WORKING_SET", working_set)
+    monkeypatch.setattr(working_sets, "WORKING_SET", working_set)
     monkeypatch.setattr(solver, "START_SAMPLE", 16)
     for rows in all_rows(X, cache):
         parts = solve(problem, rows)

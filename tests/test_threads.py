@@ -81,7 +81,7 @@ def test_a_limit_inside_a_limit_is_the_same_limit():
 def test_concurrent_maps_leave_blas_as_found(monkeypatch):
     """Four transforms at once, each with threads of its own: the same features, and the process keeps its BLAS threads."""
     monkeypatch.setattr(_threads, "cpu_count", lambda: 2)
-    monkeypatch.setattr("refkernel.feature_map.MANY_ENTRIES", 1)
+    monkeypatch.setattr("refkernel._blocks.MANY_ENTRIES", 1)
     X = np.random.default_rng(0).normal(size=(20_000, 3))
     fitted = rk.ReferenceMap(references=X[:50]).fit(X[:100])
     expected, found = fitted.transform(X), {}

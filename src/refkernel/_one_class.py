@@ -173,7 +173,7 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         """Σ b_i k(x, x_i) and k(x, x) for every row of X (the latter only where the score uses it)."""
         kernel = self.kernel_
         if self._normal is not None:
-            Phi = kernel.features(X)
+            Phi = np.asarray(kernel.features(X))
             sums = in_blocks(lambda rows: lambda block: block @ self._normal, Phi, np.empty(len(Phi)), self._normal.size)
             return sums, squared_norms(Phi) if self.classifier.uses_diag else None
         weights = np.append(self.dual_coef_[0], 0.0)

@@ -36,7 +36,7 @@ class ReferenceFit(NestedParams, Kernel):
         self.eigenvalue_floor = eigenvalue_floor
         self.random_state = random_state
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None):  # type: ignore[override]
         """Draw the references, resolve the kernel's width and factorise the references' kernel matrix.
 
         Parameters

@@ -177,6 +177,8 @@ def _checked(operator):
     """The model, if it is fitted and its inputs have as many features as it was fitted on."""
     model = operator.raw_operator
     check_is_fitted(model)
+    if getattr(model, "kernel_", None) is not None and model.kernel_.pairwise:
+        _convertible(model.kernel_, model.n_features_in_)  # says that it cannot
     widths = [variable.get_second_dimension() for variable in operator.inputs]
     if None not in widths and sum(widths) != model.n_features_in_:
         raise ValueError(

@@ -84,7 +84,7 @@ class Precomputed(Kernel):
         self.K = K
 
     @property
-    def pairwise(self):  # type: ignore[override]
+    def pairwise(self):
         """Whether X holds kernel values, so that splitting rows must split columns too."""
         return self.K is None
 

@@ -21,7 +21,7 @@ class _Pair(Kernel):
         return type(self)(self.first.resolve(rows, sample_weight, random_state), self.second.resolve(rows, sample_weight, random_state))
 
     @property
-    def fit_on(self):
+    def fit_on(self):  # type: ignore[override]
         if self.first.fit_on != self.second.fit_on:
             raise ValueError(f"One kernel has fit_on={self.first.fit_on!r}, the other {self.second.fit_on!r}: they must agree.")
         return self.first.fit_on

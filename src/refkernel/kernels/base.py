@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from numbers import Number
-from typing import Any, ClassVar
+from numbers import Real
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,10 @@ DIAGONAL_BLOCK = 256
 """Rows at a time when a diagonal can only be read off kernel matrices: 0.5 MB, small next to the data."""
 
 
+PRECISION = 1e-12
+"""Sums of products, added up in another order, agree to this share of their size."""
+
+
 class Kernel(BaseEstimator):
     """What every kernel offers; also a kernel of unknown formula, whose diagonal is read off its matrices.
 
@@ -35,24 +39,47 @@ class Kernel(BaseEstimator):
 
     fit_on: str = "references"
     """Whose rows a reference map resolves this kernel on: "references" or "training"."""
-    accepts_sparse: bool = True
-    thread_safe: bool = True
-    pairwise: ClassVar[bool] = False
-    """Whether X holds kernel values against the training samples instead of features."""
-    positive_definite: bool = False
-    """Whether every kernel matrix is known to be positive semidefinite."""
-    vanishes: bool = False
-    """Whether k(x, z) tends to 0 as x moves away from z."""
-    shares_distances: bool = False
-    """Whether ``of_squared_distances`` gives this kernel, so that kernels of several widths can share one distance matrix."""
-    precision: float = 1e-12
-    """Sums of kernel values, added up in another order, agree to this share of their size."""
+
+    @property
+    def accepts_sparse(self) -> bool:
+        """Whether X and Z may be sparse."""
+        return True
+
+    @property
+    def thread_safe(self) -> bool:
+        """Whether several threads may call it at once."""
+        return True
+
+    @property
+    def pairwise(self) -> bool:
+        """Whether X holds kernel values against the training samples instead of features."""
+        return False
+
+    @property
+    def positive_definite(self) -> bool:
+        """Whether every kernel matrix is known to be positive semidefinite."""
+        return False
+
+    @property
+    def vanishes(self) -> bool:
+        """Whether k(x, z) tends to 0 as x moves away from z."""
+        return False
+
+    @property
+    def shares_distances(self) -> bool:
+        """Whether ``of_squared_distances`` gives this kernel, so that several widths can share one distance matrix."""
+        return False
+
+    @property
+    def precision(self) -> float:
+        """Sums of kernel values, added up in another order, agree to this share of their size."""
+        return PRECISION
 
     def resolve(self, rows: TrainingRows, sample_weight: np.ndarray | None = None, random_state: Any = None) -> Kernel:
         """The kernel with every parameter that depends on data fixed by the target rows; ``self`` stays as it is."""
         return self
 
-    def fit(self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None) -> Kernel:
+    def fit(self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None) -> Any:
         """``resolve`` on the rows of X: returns the kernel to use, and leaves this one unchanged."""
         X = X if hasattr(X, "shape") else np.asarray(X, dtype=np.float64)
         return self.resolve(TrainingRows.of(X, y), sample_weight)
@@ -105,7 +132,7 @@ class Kernel(BaseEstimator):
 
         if isinstance(other, Kernel):
             return Product(self, other)
-        return Scaled(self, other) if isinstance(other, Number) else NotImplemented
+        return Scaled(self, float(other)) if isinstance(other, Real) else NotImplemented
 
     __rmul__ = __mul__
 

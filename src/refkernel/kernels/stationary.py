@@ -79,15 +79,15 @@ class RBF(Stationary):
         if self.sigma is not None and self.gamma is not None:
             raise ValueError(f"sigma={self.sigma!r} and gamma={self.gamma!r} are both given: pass one of them (gamma = 1 / (2 sigma²)).")
         if self.sigma is not None:
-            return self._of_sigma(_widths("sigma", self.sigma, rows.X.shape[1]))
+            sigma = _widths("sigma", self.sigma, rows.X.shape[1])
+            return self if sigma is self.sigma else self._of_sigma(sigma)
         if self.gamma is not None:
             return self._of_sigma(np.sqrt(0.5 / as_gamma(self.gamma, rows.X_targets)))
         scale = _widths("scale", self.scale, rows.X.shape[1])
         return self._of_sigma(np.sqrt(scale) * rows.measured(root_mean_squared_distance, sample_weight))
 
     def _of_sigma(self, sigma):
-        sigma = _positive_or_one(sigma)
-        return self if self.gamma is None and sigma is self.sigma else RBF(self.scale, sigma, self.fit_on)
+        return RBF(self.scale, _positive_or_one(sigma), self.fit_on)
 
     @property
     def shares_distances(self):
@@ -193,6 +193,4 @@ def _positive_or_one(width):
         raise ValueError("The distances between the samples overflow. Scale the data first, for example with TargetScaler.")
     if np.ndim(width):
         return np.where(width > 0, width, 1.0)
-    if is_number(width) and width > 0 and isinstance(width, float | int):
-        return width
     return float(width) if width > 0 else 1.0

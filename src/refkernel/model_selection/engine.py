@@ -121,7 +121,7 @@ def _doubts(part, axes, samples, grams, solved, precision) -> list[tuple[str, ..
     """What a fit of each candidate would warn of, by the names of DOUBTS."""
     found = {"not converged": ~solved.converged, "degenerate": solved.degenerate}
     indefinite = [
-        samples.references is None and samples.n <= WHOLE and is_indefinite(axis.kernel, lambda K=K: K)
+        samples.references is None and samples.n <= WHOLE and is_indefinite(axis.kernel, K.view)
         for axis, K in zip(axes, grams.K, strict=True)
     ]
     found["indefinite"] = np.broadcast_to(np.array(indefinite)[:, None], found["degenerate"].shape)

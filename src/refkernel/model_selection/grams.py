@@ -15,7 +15,7 @@ from .._distances import negative_squared_distances
 from .._factor import Whitening, distinct_rows
 from .._timing import Clock
 from .._training import TrainingRows
-from ..kernels import Kernel
+from ..kernels.base import PRECISION
 from ..references import GENERATED, as_strategy
 
 
@@ -134,7 +134,7 @@ class Samples:
 
     def precision(self, kernel) -> float:
         """What sums of kernel values are known to, as a share of their size."""
-        return kernel.precision if self.references is None else Kernel.precision
+        return kernel.precision if self.references is None else PRECISION
 
     def rank(self, kernel) -> int | None:
         """The dimension of the map for one base kernel; None for the plain kernel, which has no finite map."""
@@ -144,8 +144,9 @@ class Samples:
 
     def _resolved(self, kernel):
         """The kernel with its width fixed by the references or by the targets, as it asks."""
-        on_references = self.references is not None and kernel.fit_on == "references"
-        return kernel.resolve(self.references.rows if on_references else self._rows)
+        if self.references is not None and kernel.fit_on == "references":
+            return kernel.resolve(self.references.rows)
+        return kernel.resolve(self._rows)
 
     def _values(self, kernel, R, begin):
         """k(Z[begin:], R)."""

@@ -14,7 +14,7 @@ from .._dual.classifiers import CLASSIFIERS, Classifier, bound_of_outliers, nega
 from .._dual.path import Family, Path, solve_path
 from .._dual.solver import STOPPING_RULES
 from .._validation import check_bound, check_choice, check_nu
-from ..kernels import Kernel
+from ..kernels.base import PRECISION
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,15 @@ def decision_paths(K, formulations: Sequence[Formulation], K_test, diag_test) ->
     """
     if np.ndim(K) == 2:
         return [found[0] for found in decision_paths(K[None], formulations, K_test[None], diag_test[None])]
-    return solve_formulations(K, formulations).decisions(K_test, diag_test)
+    solved = solve_formulations(K, formulations)
+    converged = solved.path.converged
+    if not converged.all():
+        warnings.warn(
+            f"{(~converged).sum()} of {converged.size} fits stopped short of tol. Raise max_iter or tol, or scale the data.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return solved.decisions(K_test, diag_test)
 
 
 def solve_formulations(K, formulations: Sequence[Formulation], outliers: int = 0) -> SolvedPaths:
@@ -82,12 +90,6 @@ def solve_formulations(K, formulations: Sequence[Formulation], outliers: int = 0
         raise ValueError("The kernel overflows or is NaN on the training samples. Scale the data first, for example with TargetScaler.")
     plan = _plan(tuple(formulations), K.shape[1] - outliers, outliers)
     path = solve_path(np.ascontiguousarray(K, dtype=np.float64), plan.family, outliers)
-    if not path.converged.all():
-        warnings.warn(
-            f"{(~path.converged).sum()} of {path.converged.size} fits stopped short of tol. Raise max_iter or tol, or scale the data.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
     margin = np.array([negative_margin(k.diagonal()[:-outliers]) for k in K]) if outliers else np.zeros(len(K))
     return SolvedPaths(plan, path, outliers, margin)
 
@@ -106,7 +108,7 @@ class SolvedPaths:
         path = Path(**{field.name: getattr(self.path, field.name)[kernels] for field in fields(Path)})
         return SolvedPaths(self.plan, path, self.outliers, self.margin[kernels])
 
-    def decisions(self, K_test, diag_test, precision=Kernel.precision) -> list[np.ndarray]:
+    def decisions(self, K_test, diag_test, precision=PRECISION) -> list[np.ndarray]:
         """Decision values (s, len(values), t) of test samples for each formulation, as the estimators' ``decision_function``."""
         found = self.path.B @ K_test.swapaxes(1, 2)
         for classifier, part in zip(self.plan.classifiers, self.plan.parts, strict=True):
