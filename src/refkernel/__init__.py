@@ -1,6 +1,6 @@
 """One-class classification with reference kernels, scikit-learn compatible."""
 
-from . import datasets, exceptions, kernels, metrics, model_selection, plot, references
+from . import datasets, exceptions, kernels, metrics, model_selection, plot, pseudo_outliers, references
 from .ellipsoid import ESVDD
 from .exceptions import DegenerateSolutionWarning, FarSamplesWarning, ModelFileError
 from .feature_map import NPT, ReferenceKernel, ReferenceMap
@@ -35,6 +35,7 @@ __all__ = [
     "metrics",
     "model_selection",
     "plot",
+    "pseudo_outliers",
     "read_about",
     "references",
     "save",
