@@ -1,6 +1,7 @@
 """One-class classification with reference kernels, scikit-learn compatible."""
 
-from . import datasets, exceptions, kernels, metrics, model_selection, plot, pseudo_outliers, references
+from . import calibration, datasets, exceptions, kernels, metrics, model_selection, plot, pseudo_outliers, references
+from .calibration import ConformalDetector
 from .ellipsoid import ESVDD
 from .exceptions import DegenerateSolutionWarning, FarSamplesWarning, ModelFileError
 from .feature_map import NPT, ReferenceKernel, ReferenceMap
@@ -18,6 +19,7 @@ __all__ = [
     "NPT",
     "RBF",
     "SVDD",
+    "ConformalDetector",
     "DegenerateSolutionWarning",
     "FarSamplesWarning",
     "ModelFileError",
@@ -28,6 +30,7 @@ __all__ = [
     "ReferenceResidual",
     "TargetImputer",
     "TargetScaler",
+    "calibration",
     "datasets",
     "exceptions",
     "kernels",

@@ -73,7 +73,7 @@ class SwappedColumns(PseudoOutliers):
         return table.built(donors)
 
     def _count(self, d) -> int:
-        if isinstance(self.columns, Integral) and not isinstance(self.columns, bool) and self.columns >= 1:
+        if isinstance(self.columns, Integral) and not isinstance(self.columns, bool) and int(self.columns) >= 1:
             return min(int(self.columns), d)
         if is_number(self.columns) and not isinstance(self.columns, Integral) and 0 < self.columns <= 1:
             return min(max(round(self.columns * d), LEAST_COLUMNS), d)
