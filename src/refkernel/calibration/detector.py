@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state, get_tags, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 
 from .._validation import check_choice, is_number, target_mask
-from .held_out import HeldOut, HeldOutModels, Rows, by_folds, leaves_out_exactly
+from .held_out import HeldOut, HeldOutModels, Rows, by_folds, goes_own_way, has_own_way
 from .promise import benjamini_hochberg, promise
 from .scores import is_from, sign
 
@@ -45,8 +45,9 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         rate that can: 35 samples promise no less than 1/36.
     method : {"auto", "loo", "cv", "split"}, default="auto"
         How samples are held out. "split": a random part calibrates, the rest trains. "cv": every fold is scored by a model of the other
-        folds (CV+). "loo": every sample by a model of all others (jackknife+), n fits unless the estimator has a faster way of its own.
-        "auto" is "loo" for those that have, else "cv".
+        folds (CV+). "loo": every sample by a model of all others (jackknife+), n fits unless the estimator has a faster way of its own
+        (in a pipeline of fewer than 100 targets every step is fitted n times all the same: a scaler that has seen the sample matters
+        there). "auto" is "loo" for those that have, else "cv".
     confidence : float in (0, 1), optional
         By default the promise holds on average over training sets. With ``confidence=0.9`` the threshold is lowered until the rate
         itself stays below ``false_alarm_rate`` with that probability.
@@ -58,7 +59,7 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
     scored_by : {"auto", "folds", "full"}, default="auto"
         In "cv" and "loo", what scores a new sample. "folds": every model that was fitted, each compared with the samples it has not seen,
         which the proofs below need. "full": one model of all targets, compared with all held-out scores; scoring costs one model
-        instead of many, and the promise becomes approximate (see Notes). "auto" is "full" for "loo" and "folds" for "cv".
+        instead of many, and the promise becomes approximate (see Notes). "auto" is "folds".
     higher_is : {"auto", "normal", "outlier"}, default="auto"
         What a high score of the estimator means. "auto" is "outlier" for PyOD's detectors and "normal", scikit-learn's convention, for
         all others.
@@ -81,14 +82,16 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         Where the rate of this very threshold lies with probability 0.9 (exact for "split" and continuous scores).
     offset_ : float
         The k-th smallest calibration score, less a rounding's worth; ``decision_function = score_samples - offset_``.
-    promise_ : Promise
-        n, the rank k, the rate and the confidence.
+    calibration_rank_ : int
+        The rank k of the threshold among the calibration scores.
     calibration_scores_ : array of shape (n,)
         The held-out scores, higher is more normal.
     calibration_indices_ : array of shape (n,)
         The rows of X that they belong to.
     models_ : HeldOut
         What scores new samples.
+    estimator_ : estimator
+        Fitted on all targets; only where it was needed (``scored_by="full"``, or an estimator with its own way to leave samples out).
     method_, scored_by_ : str
         What "auto" came to.
     n_features_in_, feature_names_in_
@@ -103,7 +106,8 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
     ties counting for the sample. With "split" (Vovk et al., 2005) P(p <= a) <= a for every a, exactly, in finite samples.
     With "cv" and "loo" scored by folds, P(p <= a) <= 2a in general (up to a term of order sqrt(1/n) for "cv") and about a in
     practice (Barber et al., 2021). With ``scored_by="full"`` the promise holds as far as leaving one sample out hardly moves the score of
-    another; ``docs/promises.md`` shows what was measured.
+    another: at small rates it was kept in all that was measured, but p-values are not uniform, and ties (categories, duplicates) can
+    break it; ``docs/promises.md`` has the numbers.
 
     **Confidence.** Given the calibration scores of a "split", the rate of a threshold at the k-th smallest is at most
     Beta(k, n + 1 - k); the largest k is taken for which that stays below the wish with the probability asked for. "cv" and "loo" use
@@ -187,13 +191,14 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         X, y = indexable(X, y)
         rows = self._rows(X, y, sample_weight)
         self._choose()
+        self.__dict__.pop("estimator_", None)  # of an earlier fit by another method
         calibrating = self._split(rows) if self.method_ == "split" else np.arange(rows.calibrating.size)
         found = promise(calibrating.size, self.false_alarm_rate, self.confidence)  # before anything is fitted
         self.models_ = self._held_out(rows, calibrating, sign_)
         self.calibration_indices_ = rows.calibrating[calibrating]
         self.calibration_scores_ = np.asarray(self.models_.scores, dtype=np.float64)
         self._keep(found)
-        self._copy_features(X)
+        self._copy_features()
         return self
 
     def fit_predict(self, X, y=None, **kwargs) -> np.ndarray:
@@ -213,7 +218,7 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         array of shape (n_samples,)
             Multiples of 1 / (n + 1), from 1 / (n + 1) to 1.
         """
-        return (1.0 + self._counts(X)) / (self.promise_.n + 1.0)
+        return (1.0 + self._counts(X)) / (self.calibration_scores_.size + 1.0)
 
     def predict(self, X) -> np.ndarray:
         """+1 for samples that are accepted, -1 for those rejected at the promised rate.
@@ -227,7 +232,7 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         int array of shape (n_samples,)
         """
-        return np.where(self._counts(X) >= self.promise_.rank, 1, -1)
+        return np.where(self._counts(X) >= self.calibration_rank_, 1, -1)
 
     def decision_function(self, X) -> np.ndarray:
         """By how much a sample's score exceeds the threshold: at least 0 where it is accepted.
@@ -243,15 +248,16 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
             The k-th largest difference between the sample's score and a calibration score by the same model; with one model, the
             estimator's score less ``offset_``.
         """
-        check_is_fitted(self, "promise_")
-        thresholds = [scores[: self.promise_.rank] for scores in self._calibration()]
+        check_is_fitted(self, "calibration_rank_")
+        k = self.calibration_rank_
+        thresholds = [scores[:k] for scores in self._calibration()]
         kept = sum(scores.size for scores in thresholds)
         S = self.models_.score_matrix(X)
         decision = np.empty(S.shape[0])
         step = max(1, BLOCK_ENTRIES // kept)
         for i in range(0, S.shape[0], step):
             differences = np.hstack([S[i : i + step, [number]] - scores for number, scores in enumerate(thresholds)])
-            decision[i : i + step] = np.partition(differences, kept - self.promise_.rank, axis=1)[:, kept - self.promise_.rank]
+            decision[i : i + step] = np.partition(differences, kept - k, axis=1)[:, kept - k]
         return decision
 
     def score_samples(self, X) -> np.ndarray:
@@ -300,10 +306,10 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         ConformalDetector
             A copy that shares the fitted models.
         """
-        check_is_fitted(self, "promise_")
+        check_is_fitted(self, "calibration_rank_")
         other = copy.copy(self)
         other.false_alarm_rate, other.confidence = false_alarm_rate, confidence
-        other._keep(promise(self.promise_.n, false_alarm_rate, confidence))
+        other._keep(promise(self.calibration_scores_.size, false_alarm_rate, confidence))
         return other
 
     def _checked(self) -> float:
@@ -315,10 +321,9 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         return sign(self.estimator, self.higher_is)
 
     def _choose(self) -> None:
-        exact = leaves_out_exactly(self.estimator)
-        self.method_ = self.method if self.method != "auto" else "loo" if exact else "cv"
-        by_default = {"loo": "full", "cv": "folds"}.get(self.method_, "full")
-        self.scored_by_ = by_default if self.scored_by == "auto" or self.method_ == "split" else self.scored_by
+        by_default = "loo" if has_own_way(self.estimator) else "cv"
+        self.method_ = by_default if self.method == "auto" else self.method
+        self.scored_by_ = "folds" if self.scored_by == "auto" or self.method_ == "split" else self.scored_by
 
     def _rows(self, X, y, sample_weight) -> Rows:
         n = _num_samples(X)
@@ -362,16 +367,16 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
             folds = [(np.setdiff1d(everyone, calibrating), calibrating)]
             found = by_folds(self.estimator, rows, folds, sign_)
             return HeldOutModels(found.models, found.scores[calibrating], found.model[calibrating], sign_)
-        if self.method_ == "loo" and leaves_out_exactly(self.estimator):
-            full = rows.fitted(self.estimator, rows.calibrating)
-            found = rows.exactly_left_out(full)
+        exact = self.method_ == "loo" and goes_own_way(self.estimator, rows.calibrating.size)
+        if exact or self.scored_by_ == "full":
+            self.estimator_ = rows.fitted(self.estimator, rows.calibrating)
+        if exact:
+            found = rows.exactly_left_out(self.estimator_)
         else:
-            full = None
             found = by_folds(self.estimator, rows, self._folds(rows), sign_, self.n_jobs, self.verbose)
         if self.scored_by_ == "folds":
             return found
-        full = rows.fitted(self.estimator, rows.calibrating) if full is None else full
-        return HeldOutModels([full], found.scores, np.zeros(everyone.size, dtype=np.intp), sign_)
+        return HeldOutModels([self.estimator_], found.scores, np.zeros(everyone.size, dtype=np.intp), sign_)
 
     def _folds(self, rows) -> list[Any]:
         n = rows.calibrating.size
@@ -386,18 +391,20 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         folds = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(rows.part(rows.calibrating))]
         tested = np.bincount(np.concatenate([test for _, test in folds]), minlength=n)
         if tested.size != n or (tested != 1).any():
-            raise ValueError(f"cv={self.cv!r} must test each of the {n} targets once; it tests them {tested.min()} to {tested.max()} times.")
+            raise ValueError(
+                f"cv={self.cv!r} must test each of the {n} targets once; it tests them {tested.min()} to {tested.max()} times."
+            )
         return folds
 
     def _keep(self, found) -> None:
-        self.promise_ = found
+        self.calibration_rank_ = found.rank
         self.false_alarm_rate_ = found.rate
         self.false_alarm_interval_ = found.interval()
         lowered = np.concatenate(self._calibration())
         self.offset_ = float(np.partition(lowered, found.rank - 1)[found.rank - 1])
 
-    def _copy_features(self, X) -> None:
-        model = self.models_.models[0] if hasattr(self.models_, "models") else None
+    def _copy_features(self) -> None:
+        model = self.estimator_ if hasattr(self, "estimator_") else getattr(self.models_, "models", [None])[0]
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
@@ -411,7 +418,7 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _counts(self, X) -> np.ndarray:
         """How many calibration scores are at most that of the sample by the same model."""
-        check_is_fitted(self, "promise_")
+        check_is_fitted(self, "calibration_rank_")
         S = self.models_.score_matrix(X)
         counts = np.zeros(S.shape[0], dtype=np.intp)
         for number, scores in enumerate(self._calibration()):

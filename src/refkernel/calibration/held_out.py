@@ -22,6 +22,10 @@ from sklearn.utils import _safe_indexing
 from .._progress import progress
 from .scores import last_step, normality
 
+HELD_FROM = 100
+"""With fewer samples, a scaler that has seen the sample left out makes it look too normal: 1.1 to 1.6 points more of new normals are
+rejected than promised at n = 35, at most 0.4 at n = 100."""
+
 
 class HeldOut(Protocol):
     """``scores[i]``: calibration sample i under the model of number ``model[i]``, which has not seen it; higher is more normal."""
@@ -85,7 +89,8 @@ class Rows:
     def exactly_left_out(self, model) -> HeldOut:
         """Every target left out in turn, by the fitted model's own way."""
         rows = np.union1d(self.calibrating, self.always)
-        X, y, weight = self.part(rows), *(self._labels(rows) or (None,)), self._weights(rows).get("sample_weight")
+        X, weight = self.part(rows), self._weights(rows).get("sample_weight")
+        y = next(iter(self._labels(rows)), None)
         if isinstance(model, Pipeline):
             return HeldOutLastStep(model[:-1], last_step(model)._leave_one_out(model[:-1].transform(X), y, weight))
         return model._leave_one_out(X, y, weight)
@@ -97,9 +102,14 @@ class Rows:
         return {} if self.weight is None else {"sample_weight": self.weight[rows]}
 
 
-def leaves_out_exactly(estimator) -> bool:
+def has_own_way(estimator) -> bool:
     """Whether the detector has its own way to leave out one sample at a time."""
     return hasattr(last_step(estimator), "_leave_one_out")
+
+
+def goes_own_way(estimator, n: int) -> bool:
+    """Whether to use it for n samples: a pipeline's earlier steps are worth learning again where n is small."""
+    return has_own_way(estimator) and (not isinstance(estimator, Pipeline) or n >= HELD_FROM)
 
 
 def by_folds(estimator, rows: Rows, folds, sign, n_jobs=None, verbose=0) -> HeldOutModels:

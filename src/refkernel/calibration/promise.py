@@ -48,7 +48,7 @@ def promise(n: int, rate, confidence=None) -> Promise:
     rate : float in (0, 1)
         The false-alarm rate wished for.
     confidence : float in (0, 1), optional
-        Keep the rate itself below the wish with this probability, not only on average.
+        Keep the rate itself below the wish with this probability, and on average too.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def least_rate(n: int, confidence=None) -> float:
     Returns
     -------
     float
-        1 / (n + 1), or 1 - (1 - confidence)^(1/n).
+        1 / (n + 1), or 1 - (1 - confidence)^(1/n) where that is more.
 
     Examples
     --------
@@ -109,7 +109,8 @@ def least_rate(n: int, confidence=None) -> float:
     """
     if n < 1:
         return 1.0
-    return 1.0 / (n + 1) if confidence is None else -math.expm1(math.log1p(-confidence) / n)
+    on_average = 1.0 / (n + 1)
+    return on_average if confidence is None else max(on_average, -math.expm1(math.log1p(-confidence) / n))
 
 
 def needed_samples(rate, confidence=None) -> int:
@@ -134,10 +135,11 @@ def needed_samples(rate, confidence=None) -> int:
     (99, 230)
     """
     check_rate("false_alarm_rate", rate)
+    on_average = math.ceil(1.0 / rate - 1.0 - WHOLE)
     if confidence is None:
-        return math.ceil(1.0 / rate - 1.0 - WHOLE)
+        return on_average
     check_rate("confidence", confidence)
-    return math.ceil(math.log1p(-confidence) / math.log1p(-rate) - WHOLE)
+    return max(on_average, math.ceil(math.log1p(-confidence) / math.log1p(-rate) - WHOLE))
 
 
 def benjamini_hochberg(p_values, fdr) -> np.ndarray:
