@@ -188,7 +188,7 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         self
         """
         sign_ = self._checked()
-        X, y = indexable(X, y)
+        X, y = indexable(X if hasattr(X, "shape") else np.asarray(X), y)
         rows = self._rows(X, y, sample_weight)
         self._choose()
         self.__dict__.pop("estimator_", None)  # of an earlier fit by another method

@@ -23,8 +23,8 @@ from .._progress import progress
 from .scores import last_step, normality
 
 HELD_FROM = 100
-"""With fewer samples, a scaler that has seen the sample left out makes it look too normal: 1.1 to 1.6 points more of new normals are
-rejected than promised at n = 35, at most 0.4 at n = 100."""
+"""With fewer samples, a scaler that has seen the sample left out makes it look too normal: up to 1.6 points more of new normals are
+rejected than promised at n = 35, up to 0.4 at n = 100."""
 
 
 class HeldOut(Protocol):

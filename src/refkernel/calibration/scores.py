@@ -35,6 +35,7 @@ def sign(estimator, higher_is: str) -> float:
 
 def normality(model, X, sign: float) -> np.ndarray:
     """The score of each sample, higher for normal ones; finite."""
+    X = X if hasattr(X, "shape") else np.asarray(X)  # some of PyOD's detectors take no lists
     for name in ("score_samples", "decision_function"):
         if hasattr(model, name):
             scores = sign * np.asarray(getattr(model, name)(X), dtype=np.float64).ravel()
