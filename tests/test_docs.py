@@ -15,7 +15,8 @@ MODULES = [
     "refkernel",
     *(module.name for module in pkgutil.walk_packages(refkernel.__path__, "refkernel.") if "__main__" not in module.name),
 ]
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "docs" / "promises.md"]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -38,12 +39,13 @@ def test_everything_public_exists_and_is_documented():
     assert [name for name in refkernel.__all__ if not getattr(refkernel, name).__doc__] == []
 
 
-def test_code_of_the_readme_runs(tmp_path, monkeypatch):
-    """The README's Python blocks run one after the other, in one namespace and any folder."""
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_of_a_page_runs(page, tmp_path, monkeypatch):
+    """A page's Python blocks run one after the other, in one namespace and any folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
-    blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     assert blocks
     namespace = {}
     for block in blocks:
-        exec(compile(block, str(README.name), "exec"), namespace)
+        exec(compile(block, page.name, "exec"), namespace)

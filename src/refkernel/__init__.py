@@ -1,6 +1,7 @@
 """One-class classification with reference kernels, scikit-learn compatible."""
 
-from . import datasets, exceptions, kernels, metrics, model_selection, plot, references
+from . import calibration, datasets, exceptions, kernels, metrics, model_selection, plot, pseudo_outliers, references
+from .calibration import ConformalDetector
 from .ellipsoid import ESVDD
 from .exceptions import DegenerateSolutionWarning, FarSamplesWarning, ModelFileError
 from .feature_map import NPT, ReferenceKernel, ReferenceMap
@@ -19,6 +20,7 @@ __all__ = [
     "NPT",
     "RBF",
     "SVDD",
+    "ConformalDetector",
     "DegenerateSolutionWarning",
     "FarSamplesWarning",
     "ModelFileError",
@@ -29,6 +31,7 @@ __all__ = [
     "ReferenceResidual",
     "TargetImputer",
     "TargetScaler",
+    "calibration",
     "datasets",
     "exceptions",
     "kernels",
@@ -36,6 +39,7 @@ __all__ = [
     "metrics",
     "model_selection",
     "plot",
+    "pseudo_outliers",
     "read_about",
     "references",
     "save",

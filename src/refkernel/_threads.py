@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from joblib import cpu_count
+from joblib import Parallel, cpu_count, delayed
 from threadpoolctl import LibController, ThreadpoolController
 
 MOST_THREADS = 8
@@ -97,8 +98,19 @@ def share_rows(work: Callable[[int, int], None], n: int) -> None:
     """Call ``work(start, stop)`` for parts of range(n), in as many threads as there are cores."""
     threads = min(cpu_count(), MOST_THREADS)
     if threads == 1:
-        work(0, n)
+        with one_blas_thread():
+            work(0, n)
         return
     bounds = [k * n // threads for k in range(threads + 1)]
     with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
         list(pool.map(work, bounds[:-1], bounds[1:]))
+
+
+def in_parallel(work: Callable, arguments: Iterable[tuple], n_jobs: int | None) -> Iterable:
+    """``work(*a)`` for every a of ``arguments``, by joblib: results as they come, where its backend can give them so."""
+    tasks = itertools.starmap(delayed(work), arguments)
+    try:
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    except ValueError:  # multiprocessing gives them all at the end
+        parallel = Parallel(n_jobs=n_jobs)
+    return parallel(tasks)

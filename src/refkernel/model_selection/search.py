@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import sys
 import time
 import warnings
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning, UndefinedMetricWarning
@@ -16,8 +15,9 @@ from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold, check
 from sklearn.utils import check_random_state, column_or_1d, indexable
 
 from .._one_class import DOUBTS
+from .._progress import progress
 from .._sklearn import BaseSearchCV
-from .._threads import one_blas_thread
+from .._threads import in_parallel, one_blas_thread
 from .._validation import OUTLIER, is_number
 from .candidates import Alone, clone_values, plan
 from .engine import Task, evaluate
@@ -160,8 +160,8 @@ class OneClassGridSearch(BaseSearchCV):
         rows: list[list] = [[] for _ in splits]
         self.stage_times_: dict[str, float] = {}
         with one_blas_thread():  # before any task begins: threads restore each other's limits in any order, and so end with ours
-            done = itertools.starmap(evaluate, arguments) if alone else _parallel(self.n_jobs, arguments)
-            for (fold, _), found in zip(tasks, _progress(done, len(tasks), self.verbose), strict=True):
+            done = itertools.starmap(evaluate, arguments) if alone else in_parallel(_evaluate_quietly, arguments, self.n_jobs)
+            for (fold, _), found in zip(tasks, progress(done, len(tasks), self.verbose), strict=True):
                 rows[fold].extend(found.rows)
                 for stage, seconds in found.stages.items():
                     self.stage_times_[stage] = self.stage_times_.get(stage, 0.0) + seconds
@@ -178,16 +178,6 @@ class OneClassGridSearch(BaseSearchCV):
             self.refit_time_ = time.perf_counter() - start
             if hasattr(self.best_estimator_, "feature_names_in_"):
                 self.feature_names_in_ = self.best_estimator_.feature_names_in_
-
-
-def _parallel(n_jobs, arguments):
-    """The tasks in parallel: results as they come, where the backend can give them so."""
-    tasks = itertools.starmap(delayed(_evaluate_quietly), arguments)
-    try:
-        parallel = Parallel(n_jobs=n_jobs, return_as="generator")
-    except ValueError:  # multiprocessing gives them all at the end
-        parallel = Parallel(n_jobs=n_jobs)
-    return parallel(tasks)
 
 
 def _tell_failures(rows):
@@ -306,15 +296,3 @@ def _ranks(mean, degenerate):
     worse = np.ptp(known) + 1.0
     keyed = np.where(np.isnan(mean), known.min() - 2.0 * worse, mean - worse * degenerate)
     return rankdata(-keyed, method="min").astype(np.int32)
-
-
-def _progress(results, total, verbose):
-    """The results as they come, behind a progress bar where somebody watches."""
-    if not verbose or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
-        return results
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        warnings.warn("The progress bar needs tqdm: pip install refkernel[progress].", UserWarning, stacklevel=4)
-        return results
-    return tqdm(results, total=total, desc="folds", unit="task")

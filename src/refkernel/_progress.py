@@ -1,0 +1,19 @@
+"""A progress bar where somebody watches."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable
+
+
+def progress(results: Iterable, total: int, verbose, desc: str = "folds") -> Iterable:
+    """The results as they come, behind a progress bar in a terminal or a notebook."""
+    if not verbose or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
+        return results
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        warnings.warn("The progress bar needs tqdm: pip install refkernel[progress].", UserWarning, stacklevel=4)
+        return results
+    return tqdm(results, total=total, desc=desc, unit="task")

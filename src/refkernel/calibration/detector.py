@@ -1,0 +1,432 @@
+"""``ConformalDetector``: any detector, with a threshold that keeps a promise about new samples."""
+
+from __future__ import annotations
+
+import copy
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, OutlierMixin
+from sklearn.model_selection import KFold, check_cv
+from sklearn.utils import check_random_state, get_tags, indexable
+from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
+
+from .._validation import check_choice, is_number, target_mask
+from .held_out import HeldOut, HeldOutModels, Rows, by_folds, goes_own_way, has_own_way
+from .promise import benjamini_hochberg, promise
+from .scores import is_from, sign
+
+METHODS = ("auto", "split", "cv", "loo")
+SCORED_BY = ("auto", "folds", "full")
+
+TIE = 1e-10
+"""Scores that differ by less, as a share, differ by rounding: equal samples need not get equal bits in different calls."""
+
+BLOCK_ENTRIES = 2**22
+"""Differences of scores that are held at a time: 32 MB."""
+
+
+class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
+    """A detector whose false-alarm rate on new samples is promised, not hoped for.
+
+    It wraps any detector that scores new samples. Scores of training samples by models that have not seen them say how normal samples
+    score; a new sample's p-value is the share of those scores that is no higher than its own, and a sample is rejected where that is
+    at most ``false_alarm_rate``. The promise needs one assumption: that new normal samples are exchangeable with the training
+    targets. It holds for any estimator, however poor; a poor one only misses more outliers.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Any detector with ``fit`` and ``score_samples`` or ``decision_function``: those of this package, ``IsolationForest``,
+        ``LocalOutlierFactor(novelty=True)``, pipelines, PyOD's detectors. It is cloned.
+    false_alarm_rate : float in (0, 1), default=0.05
+        The share of new normal samples that may be rejected. ``fit`` raises a ValueError where that cannot be promised, with the
+        rate that can: 35 samples promise no less than 1/36.
+    method : {"auto", "loo", "cv", "split"}, default="auto"
+        How samples are held out. "split": a random part calibrates, the rest trains. "cv": every fold is scored by a model of the other
+        folds (CV+). "loo": every sample by a model of all others (jackknife+), n fits unless the estimator has a faster way of its own
+        (in a pipeline of fewer than 100 targets every step is fitted n times all the same: a scaler that has seen the sample matters
+        there). "auto" is "loo" for those that have, else "cv".
+    confidence : float in (0, 1), optional
+        By default the promise holds on average over training sets. With ``confidence=0.9`` the threshold is lowered until the rate
+        itself stays below ``false_alarm_rate`` with that probability.
+    cv : int, splitter or iterable of (train, test), default=10
+        The folds of "cv". An int shuffles. Others split the targets (rows with y != -1 and a weight above 0, numbered in
+        their order) and must test each of them once.
+    calibration_size : float in (0, 1) or int, default=0.3
+        The part of the targets, or their number, that calibrates in "split".
+    scored_by : {"auto", "folds", "full"}, default="auto"
+        In "cv" and "loo", what scores a new sample. "folds": every model that was fitted, each compared with the samples it has not seen,
+        which the proofs below need. "full": one model of all targets, compared with all held-out scores; scoring costs one model
+        instead of many, and the promise becomes approximate (see Notes). "auto" is "folds".
+    higher_is : {"auto", "normal", "outlier"}, default="auto"
+        What a high score of the estimator means. "auto" is "outlier" for PyOD's detectors and "normal", scikit-learn's convention, for
+        all others.
+    known_outliers : {"auto", "pass", "drop"}, default="auto"
+        What to do with rows labelled -1, which never calibrate: pass them to the estimator's ``fit(X, y)`` in every fit, or drop
+        them. "auto" passes them to detectors of this package only; most others ignore y and would learn them as normal.
+    random_state : int, RandomState instance or None, default=None
+        Draws the folds or the split. Seed the estimator by its own ``random_state``.
+    n_jobs : int, optional
+        Fits in parallel, through joblib. The results do not depend on it.
+    verbose : int, default=0
+        Shows a progress bar in a terminal or notebook (needs the extra ``progress``).
+
+    Attributes
+    ----------
+    false_alarm_rate_ : float
+        The rate that is promised, at most ``false_alarm_rate``: k / (n + 1) for a threshold at the k-th smallest of n scores, or with
+        ``confidence`` the bound that the rate stays below with that probability.
+    false_alarm_interval_ : (float, float)
+        Where the rate of this very threshold lies with probability 0.9 (exact for "split" and continuous scores).
+    offset_ : float
+        The k-th smallest calibration score, less a rounding's worth; ``decision_function = score_samples - offset_``.
+    calibration_rank_ : int
+        The rank k of the threshold among the calibration scores.
+    calibration_scores_ : array of shape (n,)
+        The held-out scores, higher is more normal.
+    calibration_indices_ : array of shape (n,)
+        The rows of X that they belong to.
+    models_ : HeldOut
+        What scores new samples.
+    estimator_ : estimator
+        Fitted on all targets; only where it was needed (``scored_by="full"``, or an estimator with its own way to leave samples out).
+    method_, scored_by_ : str
+        What "auto" came to.
+    n_features_in_, feature_names_in_
+        Those of the estimator, where it has them.
+
+    Notes
+    -----
+    **What is proved.** With s_m(x) the score of x by model m, and m(i) the model that has not seen calibration sample i,
+
+        p(x) = (1 + #{i : s_m(i)(x_i) <= s_m(i)(x)}) / (n + 1),
+
+    ties counting for the sample. With "split" (Vovk et al., 2005) P(p <= a) <= a for every a, exactly, in finite samples.
+    With "cv" and "loo" scored by folds, P(p <= a) <= 2a in general (up to a term of order sqrt(1/n) for "cv") and about a in
+    practice (Barber et al., 2021). With ``scored_by="full"`` the promise holds as far as leaving one sample out hardly moves the score of
+    another: at small rates it was kept in all that was measured, but p-values are not uniform, and ties (categories, duplicates) can
+    break it; ``docs/promises.md`` has the numbers.
+
+    **Confidence.** Given the calibration scores of a "split", the rate of a threshold at the k-th smallest is at most
+    Beta(k, n + 1 - k); the largest k is taken for which that stays below the wish with the probability asked for. "cv" and "loo" use
+    the same rule, as an approximation: their scores are dependent, and nothing is proved.
+
+    **Discoveries.** ``select`` applies Benjamini and Hochberg (1995) to the p-values of one call. Those of "split" are positively
+    dependent in the sense that it needs (Bates et al., 2023), so that the share of false discoveries is at most fdr on average; for
+    "cv" and "loo" this is measured, not proved. p-values are multiples of 1 / (n + 1): j outliers among t samples can only be found
+    where j >= t / (fdr (n + 1)).
+
+    **Weights.** Rows of weight 0 are left out of everything. Other weights go to the estimator's ``fit``; each row calibrates once, as
+    new samples come one by one.
+
+    References
+    ----------
+    Vovk, Gammerman and Shafer (2005). Algorithmic learning in a random world. Springer.
+    Barber, Candès, Ramdas and Tibshirani (2021). Predictive inference with the jackknife+. Annals of Statistics 49.
+    Bates, Candès, Lei, Romano and Sesia (2023). Testing for outliers with conformal p-values. Annals of Statistics 51.
+    Benjamini and Hochberg (1995). Controlling the false discovery rate. Journal of the Royal Statistical Society B 57.
+
+    Examples
+    --------
+    >>> import numpy as np, refkernel as rk
+    >>> rng = np.random.default_rng(0)
+    >>> X, new = rng.normal(size=(200, 2)), rng.normal(size=(1000, 2))
+    >>> detector = rk.ConformalDetector(rk.SVDD(), false_alarm_rate=0.1, random_state=0).fit(X)
+    >>> bool(abs(np.mean(detector.predict(new) == -1) - 0.1) < 0.05)
+    True
+    >>> detector.p_values([[9.0, 9.0]]).round(3)
+    array([0.005])
+    >>> detector.select(np.vstack([new[:50], new[:20] + 9.0])).sum() >= 20
+    np.True_
+    """
+
+    def __init__(
+        self,
+        estimator,
+        false_alarm_rate=0.05,
+        *,
+        method="auto",
+        confidence=None,
+        cv=10,
+        calibration_size=0.3,
+        scored_by="auto",
+        higher_is="auto",
+        known_outliers="auto",
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.estimator = estimator
+        self.false_alarm_rate = false_alarm_rate
+        self.method = method
+        self.confidence = confidence
+        self.cv = cv
+        self.calibration_size = calibration_size
+        self.scored_by = scored_by
+        self.higher_is = higher_is
+        self.known_outliers = known_outliers
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y=None, sample_weight=None) -> ConformalDetector:
+        """Fit the estimator as often as the method needs, and calibrate.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Training samples, in whatever form the estimator takes.
+        y : array-like of shape (n_samples,), optional
+            -1 marks known outliers, which never calibrate; all other rows are targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Passed to the estimator's ``fit``; a weight of 0 leaves the row out.
+
+        Returns
+        -------
+        self
+        """
+        sign_ = self._checked()
+        X, y = indexable(X if hasattr(X, "shape") else np.asarray(X), y)
+        rows = self._rows(X, y, sample_weight)
+        self._choose()
+        self.__dict__.pop("estimator_", None)  # of an earlier fit by another method
+        calibrating = self._split(rows) if self.method_ == "split" else np.arange(rows.calibrating.size)
+        found = promise(calibrating.size, self.false_alarm_rate, self.confidence)  # before anything is fitted
+        self.models_ = self._held_out(rows, calibrating, sign_)
+        self.calibration_indices_ = rows.calibrating[calibrating]
+        self.calibration_scores_ = np.asarray(self.models_.scores, dtype=np.float64)
+        self._keep(found)
+        self._copy_features()
+        return self
+
+    def fit_predict(self, X, y=None, **kwargs) -> np.ndarray:
+        """Fit, and label the training rows (which the promise is not about: models have seen them)."""
+        return self.fit(X, y, **kwargs).predict(X)
+
+    def p_values(self, X) -> np.ndarray:
+        """The p-value of each sample: the smaller, the less it is like the training targets.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Multiples of 1 / (n + 1), from 1 / (n + 1) to 1.
+        """
+        return (1.0 + self._counts(X)) / (self.calibration_scores_.size + 1.0)
+
+    def predict(self, X) -> np.ndarray:
+        """+1 for samples that are accepted, -1 for those rejected at the promised rate.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        int array of shape (n_samples,)
+        """
+        return np.where(self._counts(X) >= self.calibration_rank_, 1, -1)
+
+    def decision_function(self, X) -> np.ndarray:
+        """By how much a sample's score exceeds the threshold: at least 0 where it is accepted.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The k-th largest difference between the sample's score and a calibration score by the same model; with one model, the
+            estimator's score less ``offset_``.
+        """
+        check_is_fitted(self, "calibration_rank_")
+        k = self.calibration_rank_
+        thresholds = [scores[:k] for scores in self._calibration()]
+        kept = sum(scores.size for scores in thresholds)
+        S = self.models_.score_matrix(X)
+        decision = np.empty(S.shape[0])
+        step = max(1, BLOCK_ENTRIES // kept)
+        for i in range(0, S.shape[0], step):
+            differences = np.hstack([S[i : i + step, [number]] - scores for number, scores in enumerate(thresholds)])
+            decision[i : i + step] = np.partition(differences, kept - k, axis=1)[:, kept - k]
+        return decision
+
+    def score_samples(self, X) -> np.ndarray:
+        """``decision_function(X) + offset_``; with one model, the estimator's own score, higher is more normal.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return self.decision_function(X) + self.offset_
+
+    def select(self, X, fdr=0.1) -> np.ndarray:
+        """The samples to call outliers so that at most a share ``fdr`` of them is normal, on average.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            New samples, judged together.
+        fdr : float in (0, 1), default=0.1
+            The share of false discoveries.
+
+        Returns
+        -------
+        bool array of shape (n_samples,)
+            True where a sample is called an outlier.
+        """
+        return benjamini_hochberg(self.p_values(X), fdr)
+
+    def with_false_alarm_rate(self, false_alarm_rate, confidence=None) -> ConformalDetector:
+        """The same fitted models with another threshold; nothing is fitted again.
+
+        Parameters
+        ----------
+        false_alarm_rate : float in (0, 1)
+            The new wish.
+        confidence : float in (0, 1), optional
+            As in the constructor.
+
+        Returns
+        -------
+        ConformalDetector
+            A copy that shares the fitted models.
+        """
+        check_is_fitted(self, "calibration_rank_")
+        other = copy.copy(self)
+        other.false_alarm_rate, other.confidence = false_alarm_rate, confidence
+        other._keep(promise(self.calibration_scores_.size, false_alarm_rate, confidence))
+        return other
+
+    def _checked(self) -> float:
+        """The sign of the estimator's scores, after checking what was asked for."""
+        for name, choices in (("method", METHODS), ("scored_by", SCORED_BY), ("known_outliers", ("auto", "pass", "drop"))):
+            check_choice(name, getattr(self, name), choices)
+        if get_tags(self.estimator).input_tags.pairwise:
+            raise ValueError('ConformalDetector holds rows out, and kernel="precomputed" has none: pass samples and a kernel object.')
+        return sign(self.estimator, self.higher_is)
+
+    def _choose(self) -> None:
+        by_default = "loo" if has_own_way(self.estimator) else "cv"
+        self.method_ = by_default if self.method == "auto" else self.method
+        self.scored_by_ = "folds" if self.scored_by == "auto" or self.method_ == "split" else self.scored_by
+
+    def _rows(self, X, y, sample_weight) -> Rows:
+        n = _num_samples(X)
+        weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if weight.shape != (n,) or not np.isfinite(weight).all() or (weight < 0).any():
+            raise ValueError(f"sample_weight must hold {n} finite numbers >= 0, one for each row of X.")
+        is_target = np.ones(n, dtype=bool) if y is None else target_mask(X, y)
+        targets = np.flatnonzero(is_target & (weight > 0))
+        if targets.size == 0:
+            raise ValueError("Sample weights must contain at least one non-zero number among the targets: all are 0.")
+        passed = self.known_outliers == "pass" or (self.known_outliers == "auto" and is_from(self.estimator, "refkernel"))
+        outliers = np.flatnonzero(~is_target & (weight > 0)) if passed else np.empty(0, dtype=np.intp)
+        return Rows(X, targets, outliers, self._passed_weight(weight, sample_weight))
+
+    def _passed_weight(self, weight, given):
+        if given is None or has_fit_parameter(self.estimator, "sample_weight"):
+            return None if given is None else weight
+        if np.unique(weight[weight > 0]).size > 1:
+            raise ValueError(
+                f"{type(self.estimator).__name__}.fit takes no sample_weight, and the weights differ. Only rows of weight 0 can be "
+                "left out; pass equal weights for the others."
+            )
+        return None
+
+    def _split(self, rows) -> np.ndarray:
+        """The positions among the targets that calibrate."""
+        n, size = rows.calibrating.size, self.calibration_size
+        if isinstance(size, Integral) and not isinstance(size, bool):
+            m = int(size)
+        elif is_number(size) and 0 < size < 1:
+            m = round(float(size) * n)
+        else:
+            raise ValueError(f"calibration_size={size!r} must be a share of the targets (a float in (0, 1)) or their number (an int).")
+        if not 1 <= m < n:
+            raise ValueError(f"calibration_size={size!r} of {n} targets leaves {m} to calibrate and {n - m} to train; both need 1 sample.")
+        return np.sort(check_random_state(self.random_state).permutation(n)[:m])
+
+    def _held_out(self, rows, calibrating, sign_) -> HeldOut:
+        everyone = np.arange(rows.calibrating.size)
+        if self.method_ == "split":
+            folds = [(np.setdiff1d(everyone, calibrating), calibrating)]
+            found = by_folds(self.estimator, rows, folds, sign_)
+            return HeldOutModels(found.models, found.scores[calibrating], found.model[calibrating], sign_)
+        exact = self.method_ == "loo" and goes_own_way(self.estimator, rows.calibrating.size)
+        if exact or self.scored_by_ == "full":
+            self.estimator_ = rows.fitted(self.estimator, rows.calibrating)
+        if exact:
+            found = rows.exactly_left_out(self.estimator_)
+        else:
+            found = by_folds(self.estimator, rows, self._folds(rows), sign_, self.n_jobs, self.verbose)
+        if self.scored_by_ == "folds":
+            return found
+        return HeldOutModels([self.estimator_], found.scores, np.zeros(everyone.size, dtype=np.intp), sign_)
+
+    def _folds(self, rows) -> list[Any]:
+        n = rows.calibrating.size
+        if self.method_ == "loo":
+            return [(np.delete(np.arange(n), i), np.array([i])) for i in range(n)]
+        if isinstance(self.cv, Integral):
+            if isinstance(self.cv, bool) or int(self.cv) < 2:
+                raise ValueError(f"cv={self.cv!r} must be at least 2 folds, a splitter or an iterable of (train, test).")
+            splitter: Any = KFold(min(int(self.cv), n), shuffle=True, random_state=check_random_state(self.random_state))
+        else:
+            splitter = check_cv(self.cv)
+        folds = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(rows.part(rows.calibrating))]
+        tested = np.bincount(np.concatenate([test for _, test in folds]), minlength=n)
+        if tested.size != n or (tested != 1).any():
+            raise ValueError(
+                f"cv={self.cv!r} must test each of the {n} targets once; it tests them {tested.min()} to {tested.max()} times."
+            )
+        return folds
+
+    def _keep(self, found) -> None:
+        self.calibration_rank_ = found.rank
+        self.false_alarm_rate_ = found.rate
+        self.false_alarm_interval_ = found.interval()
+        lowered = np.concatenate(self._calibration())
+        self.offset_ = float(np.partition(lowered, found.rank - 1)[found.rank - 1])
+
+    def _copy_features(self) -> None:
+        model = self.estimator_ if hasattr(self, "estimator_") else getattr(self.models_, "models", [None])[0]
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
+
+    def _calibration(self) -> list[np.ndarray]:
+        """For each model, the sorted scores of the samples it has not seen, lowered so that ties count for a new sample."""
+        scores = self.calibration_scores_
+        lowered = scores - TIE * np.maximum(np.abs(scores), np.median(np.abs(scores)))
+        order = np.lexsort((lowered, self.models_.model))
+        return np.split(lowered[order], np.cumsum(np.bincount(self.models_.model))[:-1])
+
+    def _counts(self, X) -> np.ndarray:
+        """How many calibration scores are at most that of the sample by the same model."""
+        check_is_fitted(self, "calibration_rank_")
+        S = self.models_.score_matrix(X)
+        counts = np.zeros(S.shape[0], dtype=np.intp)
+        for number, scores in enumerate(self._calibration()):
+            counts += np.searchsorted(scores, S[:, number], side="right")
+        return counts
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator).input_tags
+        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+        return tags

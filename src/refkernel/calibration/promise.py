@@ -1,0 +1,183 @@
+"""What n calibration samples can promise: which order statistic to put a threshold at, and which discoveries to report.
+
+With s_(1) <= … <= s_(n) the calibration scores, rejecting below s_(k) rejects a new exchangeable sample with probability at most
+k / (n + 1). Given the calibration scores, and these continuous, that rate itself is distributed as Beta(k, n + 1 - k).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import beta
+
+from .._validation import is_number
+
+WHOLE = 1e-9
+"""Counts that differ by less differ by rounding: 0.29 · 100 is 28.999999999999996."""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A threshold at the ``rank``-th smallest of ``n`` calibration scores, and the false-alarm ``rate`` that follows from it.
+
+    With ``confidence`` None the rate is an expectation over training data and new samples; else a bound that the rate of the
+    threshold at hand stays below with that probability.
+    """
+
+    n: int
+    rank: int
+    rate: float
+    confidence: float | None = None
+
+    def interval(self, level=0.9) -> tuple[float, float]:
+        """Where the rate of the threshold at hand lies with probability ``level``, an equal share outside on each side."""
+        tail = (1.0 - level) / 2.0
+        low, high = beta.ppf([tail, 1.0 - tail], self.rank, self.n + 1 - self.rank)
+        return float(low), float(high)
+
+
+def promise(n: int, rate, confidence=None) -> Promise:
+    """The highest threshold that keeps a false-alarm rate.
+
+    Parameters
+    ----------
+    n : int
+        The number of calibration scores.
+    rate : float in (0, 1)
+        The false-alarm rate wished for.
+    confidence : float in (0, 1), optional
+        Keep the rate itself below the wish with this probability, and on average too.
+
+    Returns
+    -------
+    Promise
+        The rank of the threshold among the calibration scores, and the rate that is promised, at most ``rate``.
+
+    Raises
+    ------
+    ValueError
+        Where n samples cannot promise it; the message says what they can, and how many samples it takes.
+
+    Examples
+    --------
+    >>> from refkernel.calibration import promise
+    >>> promise(99, 0.05)
+    Promise(n=99, rank=5, rate=0.05, confidence=None)
+    >>> promise(99, 0.05, confidence=0.9).rank
+    2
+    >>> promise(35, 0.01)
+    Traceback (most recent call last):
+        ...
+    ValueError: 35 samples promise no less than 2.8 %: false_alarm_rate=0.01 needs 99. Raise false_alarm_rate, or calibrate on more samples.
+    """
+    check_rate("false_alarm_rate", rate)
+    most = math.floor(rate * (n + 1) + WHOLE)
+    if confidence is None:
+        rank, promised = most, most / (n + 1)
+    else:
+        check_rate("confidence", confidence)
+        ranks = np.arange(1, most + 1)
+        rank = int(np.count_nonzero(beta.cdf(rate, ranks, n + 1 - ranks) >= confidence))  # falls as the rank rises
+        promised = float(beta.ppf(confidence, rank, n + 1 - rank)) if rank else 0.0
+    if rank == 0:
+        raise ValueError(_cannot(n, rate, confidence))
+    return Promise(n, rank, promised, confidence)
+
+
+def least_rate(n: int, confidence=None) -> float:
+    """The lowest false-alarm rate that n calibration samples can promise.
+
+    Parameters
+    ----------
+    n : int
+        The number of calibration samples.
+    confidence : float in (0, 1), optional
+        See :func:`promise`.
+
+    Returns
+    -------
+    float
+        1 / (n + 1), or 1 - (1 - confidence)^(1/n) where that is more.
+
+    Examples
+    --------
+    >>> from refkernel.calibration import least_rate
+    >>> round(least_rate(35), 4), round(least_rate(35, confidence=0.9), 4)
+    (0.0278, 0.0637)
+    """
+    if n < 1:
+        return 1.0
+    on_average = 1.0 / (n + 1)
+    return on_average if confidence is None else max(on_average, -math.expm1(math.log1p(-confidence) / n))
+
+
+def needed_samples(rate, confidence=None) -> int:
+    """The number of calibration samples that it takes to promise a false-alarm rate.
+
+    Parameters
+    ----------
+    rate : float in (0, 1)
+        The false-alarm rate.
+    confidence : float in (0, 1), optional
+        See :func:`promise`.
+
+    Returns
+    -------
+    int
+        The smallest n for which :func:`promise` has an answer.
+
+    Examples
+    --------
+    >>> from refkernel.calibration import needed_samples
+    >>> needed_samples(0.01), needed_samples(0.01, confidence=0.9)
+    (99, 230)
+    """
+    check_rate("false_alarm_rate", rate)
+    on_average = math.ceil(1.0 / rate - 1.0 - WHOLE)
+    if confidence is None:
+        return on_average
+    check_rate("confidence", confidence)
+    return max(on_average, math.ceil(math.log1p(-confidence) / math.log1p(-rate) - WHOLE))
+
+
+def benjamini_hochberg(p_values, fdr) -> np.ndarray:
+    """The discoveries of Benjamini and Hochberg (1995).
+
+    Parameters
+    ----------
+    p_values : array-like of shape (n_samples,)
+        One p-value for each sample.
+    fdr : float in (0, 1)
+        The share of false discoveries to keep on average.
+
+    Returns
+    -------
+    bool array of shape (n_samples,)
+        True for the samples with the j smallest p-values, j the largest number for which the j-th smallest is at most fdr · j / n.
+
+    Examples
+    --------
+    >>> from refkernel.calibration import benjamini_hochberg
+    >>> benjamini_hochberg([0.01, 0.9, 0.04, 0.06], fdr=0.1)
+    array([ True, False,  True,  True])
+    """
+    check_rate("fdr", fdr)
+    p = np.asarray(p_values, dtype=np.float64)
+    ordered = np.sort(p)
+    passed = np.flatnonzero(ordered <= fdr * np.arange(1, p.size + 1) / max(p.size, 1) * (1.0 + WHOLE))
+    return p <= ordered[passed[-1]] if passed.size else np.zeros(p.shape, dtype=bool)
+
+
+def check_rate(name: str, value) -> None:
+    if not (is_number(value) and 0 < value < 1):
+        raise ValueError(f"{name}={value!r} must be a number between 0 and 1.")
+
+
+def _cannot(n, rate, confidence) -> str:
+    with_what = "" if confidence is None else f" with confidence {confidence:g}"
+    return (
+        f"{n} sample{'s' * (n != 1)} promise{'s' * (n == 1)} no less than {100 * least_rate(n, confidence):.2g} %{with_what}: "
+        f"false_alarm_rate={rate:g} needs {needed_samples(rate, confidence)}. Raise false_alarm_rate, or calibrate on more samples."
+    )
