@@ -12,7 +12,7 @@ pip=(-m pip --quiet --disable-pip-version-check)
 python=$work/venv/bin/python
 "$python" "${pip[@]}" wheel --no-deps --wheel-dir "$work" "$root"
 wheel=$(echo "$work"/refkernel-*.whl)
-cp -r "$root/tests" "$root/README.md" "$root/examples" "$root/docs" "$root/pyproject.toml" "$work"
+cp -r "$root/tests" "$root/README.md" "$root/examples" "$root/docs" "$root/benchmarks" "$root/pyproject.toml" "$work"
 cd "$work"
 
 "$python" "${pip[@]}" install "$wheel"

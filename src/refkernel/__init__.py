@@ -1,6 +1,7 @@
 """One-class classification with reference kernels, scikit-learn compatible."""
 
 from . import calibration, datasets, exceptions, kernels, metrics, model_selection, plot, pseudo_outliers, references
+from .auto import AutoDetector
 from .calibration import ConformalDetector
 from .ellipsoid import ESVDD
 from .exceptions import DegenerateSolutionWarning, FarSamplesWarning, ModelFileError
@@ -20,6 +21,7 @@ __all__ = [
     "NPT",
     "RBF",
     "SVDD",
+    "AutoDetector",
     "ConformalDetector",
     "DegenerateSolutionWarning",
     "FarSamplesWarning",

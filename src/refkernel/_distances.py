@@ -122,3 +122,48 @@ def mean_l1_distance(X, sample_weight=None) -> float:
     order = np.argsort(X, axis=0, kind="stable")
     below = np.cumsum(w[order], axis=0)[:-1]
     return float(np.sum(2.0 * below * (1.0 - below) * np.diff(np.take_along_axis(X, order, axis=0), axis=0)))
+
+
+CHUNK = 1024
+"""Rows of Z that one pass over the columns covers: their distances stay in the nearest cache."""
+
+
+@njit(cache=True, nogil=True)
+def l1_distances(X, columns, D):
+    """Fill D (n × m) with ||x - z||_1 for Z given by its columns (d × m). Sums run along the columns in their order. Mutates D."""
+    d, m = columns.shape
+    for i in range(X.shape[0]):
+        for begin in range(0, m, CHUNK):
+            part = D[i, begin : min(begin + CHUNK, m)]
+            for t in range(part.size):
+                part[t] = 0.0
+            for j in range(d):
+                x, column = X[i, j], columns[j, begin : begin + part.size]
+                for t in range(part.size):
+                    part[t] += abs(x - column[t])
+
+
+@njit(cache=True, nogil=True)
+def nearest_l1(X, columns, own, D, index):
+    """Fill D and index (n × k) with the k smallest ||x - z||_1 and their row numbers, nearest first; row own[i] is passed over."""
+    d, m = columns.shape
+    k = D.shape[1]
+    part = np.empty(min(CHUNK, m))
+    for i in range(X.shape[0]):
+        for c in range(k):
+            D[i, c], index[i, c] = np.inf, -1
+        for begin in range(0, m, CHUNK):
+            size = min(CHUNK, m - begin)
+            for t in range(size):
+                part[t] = 0.0
+            for j in range(d):
+                x, column = X[i, j], columns[j, begin : begin + size]
+                for t in range(size):
+                    part[t] += abs(x - column[t])
+            for t in range(size):
+                if part[t] < D[i, k - 1] and begin + t != own[i]:
+                    c = k - 1
+                    while c > 0 and part[t] < D[i, c - 1]:
+                        D[i, c], index[i, c] = D[i, c - 1], index[i, c - 1]
+                        c -= 1
+                    D[i, c], index[i, c] = part[t], begin + t

@@ -42,7 +42,7 @@ class _Files(CompileResultCacheImpl):
     """Names the files of a function by the state of all jitted sources, and by whether bounds are checked, which numba leaves out."""
 
     def get_filename_base(self, fullname, abiflags):
-        checked = "-checked" if getattr(numba.config, "BOUNDSCHECK", False) else ""
+        checked = "-checked" if getattr(numba.config, "BOUNDSCHECK", None) else ""
         return f"{super().get_filename_base(fullname, abiflags)}-{_state_of_sources()}{checked}"
 
 

@@ -1,0 +1,5 @@
+"""A detector that needs no choice."""
+
+from .detector import AutoDetector
+
+__all__ = ["AutoDetector"]

@@ -1,0 +1,125 @@
+"""Descriptions of a set of rows by L1 distances: how far a sample is from them. Each also scores its own rows as if left out.
+
+``D`` are L1 distances. Scores are larger for samples that are less normal.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import lapack
+from sklearn.base import BaseEstimator
+
+from .._blocks import in_blocks
+from .._distances import l1_distances, mean_l1_distance, nearest_l1, squared_norms
+from .._threads import one_blas_thread, share_rows
+
+NEIGHBOURS = 5
+"""Neighbours whose distances are averaged."""
+
+DENSE = 0.1
+"""A neighbour's own distances count as at least this share of their median: copies of a row make no region infinitely dense."""
+
+RIDGE = 0.03
+"""Noise on the kernel's diagonal, as a share of it: a sample must be this much unlike the references to be seen."""
+
+FEW = 4
+"""Queries from which on it pays to start threads."""
+
+
+class Neighbours(BaseEstimator):
+    """Two scores by the nearest rows: the distance to the nearest, and the mean over five of d / sqrt(their own mean distance)."""
+
+    names = ("distance to the nearest row", "distance to 5 rows, relative to how close these are to each other")
+
+    def __init__(self, Z: np.ndarray):
+        self.Z = Z
+
+    def fit(self) -> Neighbours:
+        """Find the neighbours of every row among the others."""
+        self._columns = np.ascontiguousarray(self.Z.T)
+        self._D, self._index = self._nearest(self.Z, np.arange(len(self.Z)), NEIGHBOURS + 1)
+        k = self._k
+        self._close = self._D[:, :k].mean(axis=1)
+        positive = self._close[self._close > 0]
+        self._floor = DENSE * float(np.median(positive)) if positive.size else 1.0
+        return self
+
+    @property
+    def _k(self):
+        return min(NEIGHBOURS, len(self.Z) - 1)
+
+    def left_out(self, rows: np.ndarray) -> np.ndarray:
+        """Both scores of some of the rows, each described by all others (2 × rows)."""
+        k = self._k
+        D, index = self._D[rows, :k], self._index[rows, :k]
+        among = self._index[index, :k] == rows[:, None, None]  # whether the row is a neighbour of its neighbours
+        following = self._D[index, k] if self._D.shape[1] > k else D.max()
+        close = self._close[index] + np.where(among.any(axis=2), following - D, 0.0) / k
+        return np.array([D[:, 0], (D / np.sqrt(np.maximum(close, self._floor))).mean(axis=1)])
+
+    def score(self, X: np.ndarray) -> np.ndarray:
+        """Both scores of new samples (2 × n)."""
+        D, index = self._nearest(X, np.full(len(X), -1), self._k)
+        return np.array([D[:, 0], (D / np.sqrt(np.maximum(self._close[index], self._floor))).mean(axis=1)])
+
+    def _nearest(self, X, own, k):
+        """Distances and row numbers of the k nearest rows, nearest first; ``own`` is the row that a sample is itself, or -1."""
+        k = min(k, len(self.Z) - 1 if (own >= 0).any() else len(self.Z))
+        D, index = np.empty((len(X), k)), np.empty((len(X), k), dtype=np.intp)
+
+        def find(start, stop):
+            nearest_l1(np.ascontiguousarray(X[start:stop]), self._columns, own[start:stop], D[start:stop], index[start:stop])
+
+        share_rows(find, len(X)) if len(X) >= FEW else find(0, len(X))
+        return D, index
+
+
+class Residual(BaseEstimator):
+    """What a Laplacian kernel on the references does not explain of a sample: 1 - k'(K + ridge I)^-1 k, k = exp(-D / width).
+
+    It is the squared distance from the references' span in the kernel's space, with a ridge; also a Gaussian process's variance.
+    """
+
+    def __init__(self, Z: np.ndarray, scale: float):
+        self.Z = Z
+        self.scale = scale
+
+    @property
+    def names(self):
+        return (f"residual of a Laplacian kernel, scale {self.scale:g}",)
+
+    def fit(self) -> Residual:
+        """Factorise the kernel matrix of the references."""
+        with one_blas_thread():  # a thread that waits for nobody beats two that wait for each other
+            return self._fit()
+
+    def _fit(self):
+        self._columns = np.ascontiguousarray(self.Z.T)
+        self._width = self.scale * (mean_l1_distance(self.Z) or 1.0)
+        C = np.exp(-self._distances(self.Z) / self._width)
+        C.flat[:: len(C) + 1] = 1.0 + RIDGE
+        L, _ = lapack.dpotrf(C.T, lower=1, clean=1, overwrite_a=1)
+        inverse, _ = lapack.dtrtri(L, lower=1)
+        self._left_out = 1.0 / squared_norms(inverse.T) - RIDGE
+        self._root = np.ascontiguousarray(inverse.T)
+        return self
+
+    def left_out(self, rows: np.ndarray) -> np.ndarray:
+        """The score of some of the references, each described by all others (1 × rows)."""
+        return self._left_out[None, rows]
+
+    def score(self, X: np.ndarray) -> np.ndarray:
+        """The score of new samples (1 × n)."""
+
+        def make(rows):
+            def of_block(block):
+                return 1.0 - squared_norms(np.exp(-self._distances(block) / self._width) @ self._root)
+
+            return of_block
+
+        return in_blocks(make, X, np.empty(len(X)), len(self.Z))[None]
+
+    def _distances(self, X):
+        D = np.empty((len(X), len(self.Z)))
+        l1_distances(np.ascontiguousarray(X), self._columns, D)
+        return D
