@@ -56,6 +56,7 @@ class ReferenceFit(NestedParams, Kernel):
         return self._fit_rows(kernel, TrainingRows.of(X, y))
 
     def _fit_rows(self, kernel, rows):
+        kernel = kernel.in_map()
         drawn = as_strategy(self.references).draw(rows, check_random_state(self.random_state))
         self.kernel_ = kernel.resolve(TrainingRows.of(drawn.vectors) if kernel.fit_on == "references" else rows)
         self.references_, self.reference_indices_ = drawn.vectors, drawn.indices

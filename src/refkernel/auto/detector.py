@@ -26,14 +26,14 @@ from .views import KINDS, ColumnView
 SCALES = (0.1, 1.0)
 """Widths of the residuals, as multiples of the mean distance."""
 
-MOST_REFERENCES = 2000
-"""References of a residual: its matrix holds 32 MB, and its cost grows with their cube."""
+MOST_REFERENCES = 1000
+"""References of a residual: its matrix holds 8 MB, its cost grows with their cube, and twice as many rank no table better."""
 
 MOST_NEIGHBOURS = 100_000
 """Rows among which neighbours are looked for; the time grows with their square."""
 
 MOST_CALIBRATING = 10_000
-"""Rows that calibrate, where not all are references: they promise rates down to 1 / 10,000."""
+"""Rows that calibrate: they promise rates down to 1 / 10,000."""
 
 MOST_MADE_UP = 500
 """Made-up outliers that each description is tried on."""
@@ -91,8 +91,8 @@ class AutoDetector(OutlierMixin, BaseEstimator):
     ``p_values`` compares a sample with the left-out training rows. Scaling, widths and neighbours are learnt from all rows, so that
     the promise is approximate; measured on real tables it holds within two points from 35 rows on.
 
-    From 2,000 rows on, that many random rows are the references of the residuals, neighbours are looked for among all rows (up to
-    100,000), and up to 10,000 of the rows that are not references calibrate. All rows enter the scaling.
+    Of more than 1,000 rows that many, drawn at random, are the references of the residuals. Neighbours are looked for among all rows (up
+    to 100,000), and up to 10,000 rows calibrate. All rows enter the scaling.
 
     A column that never varied in training is a statement: a row that differs there is far away.
 
@@ -165,17 +165,19 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         n = len(normal)
         described = normal if n <= MOST_NEIGHBOURS else normal[np.sort(random_state.permutation(n)[:MOST_NEIGHBOURS])]
         shuffled = random_state.permutation(len(described))
-        references = np.sort(shuffled[:MOST_REFERENCES])
+        references, others = np.sort(shuffled[:MOST_REFERENCES]), np.sort(shuffled[MOST_REFERENCES:MOST_CALIBRATING])
         self._views = [ColumnView(kind).fit(normal) for kind in KINDS]
-        many = len(described) > MOST_REFERENCES
-        calibrating = np.sort(shuffled[MOST_REFERENCES : MOST_REFERENCES + MOST_CALIBRATING]) if many else references
-        self._parts, held = [], []
+        self._parts: list[tuple[int, Any]] = []
+        held = []
         steps = [(v, scale) for v in range(len(self._views)) for scale in (None, *SCALES)]
         for v, scale in progress(steps, len(steps), self.verbose, "descriptions"):
             Z = self._views[v].transform(described)
-            part = Neighbours(Z).fit() if scale is None else Residual(Z[references], scale).fit()
-            left_out = scale is None or not many
-            held.append(part.left_out(calibrating) if left_out else part.score(Z[calibrating]))
+            if scale is None:
+                part = Neighbours(Z).fit()
+                held.append(part.left_out(np.concatenate([references, others])))
+            else:
+                part = Residual(Z[references], scale).fit()
+                held.append(np.hstack([part.left_out(np.arange(len(references))), part.score(Z[others])]))
             self._parts.append((v, part))
         self._held = np.vstack(held)
         self._evidence = [Evidence(scores).fit() for scores in self._held]

@@ -75,6 +75,15 @@ class Kernel(BaseEstimator):
         """Sums of kernel values, added up in another order, agree to this share of their size."""
         return PRECISION
 
+    @property
+    def narrow(self) -> bool:
+        """Whether the width is so narrow that nu no longer says how many new samples are rejected."""
+        return False
+
+    def in_map(self) -> Kernel:
+        """This kernel as the base of a reference map."""
+        return self
+
     def resolve(self, rows: TrainingRows, sample_weight: np.ndarray | None = None, random_state: Any = None) -> Kernel:
         """The kernel with every parameter that depends on data fixed by the target rows; ``self`` stays as it is."""
         return self

@@ -8,10 +8,15 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
-from .._distances import MODERATE, DistancesTo, mean_l1_distance, root_mean_squared_distance
+from .._distances import MODERATE, DistancesTo, mean_l1_distance, neighbour_distance, root_mean_squared_distance
 from .._validation import check_choice, check_positive, is_number
 from .base import Kernel, check_columns
 from .products import as_gamma
+
+NEIGHBOUR_RULE = "neighbours"
+
+PER_NEIGHBOUR_DISTANCE = 0.35
+"""sigma as a multiple of the distance to neighbours: real tables are ranked equally well from 0.25 to 0.35, and worse from 0.5 on."""
 
 NO_WIDTH = "This {} has no width yet: call k = k.fit(X) first (fit returns the kernel to use), or pass {}."
 
@@ -39,8 +44,11 @@ class RBF(Stationary):
 
     Parameters
     ----------
-    scale : float or array-like of shape (n_features,), default=1.0
-        The article's width rule: sigma² = scale · (mean squared distance over all pairs that ``fit`` sees).
+    scale : float, array-like of shape (n_features,), "neighbours" or None, default=None
+        A number is the article's width rule: sigma² = scale · (mean squared distance over all pairs that ``fit`` sees).
+        "neighbours" is a narrow width that follows the data: sigma = 0.35 · (median over rows of the root mean squared distance to the 5
+        nearest rows); rows that repeat count once, and of many rows 1,000 are measured.
+        None stands for "neighbours" where a classifier describes the training samples by this kernel, and for 1.0 under a reference map.
     sigma : float or array-like of shape (n_features,), optional
         A fixed width; ``scale`` is then not used.
     fit_on : {"references", "training"}, default="references"
@@ -69,7 +77,7 @@ class RBF(Stationary):
     array([[0.6065]])
     """
 
-    def __init__(self, scale: Any = 1.0, sigma: Any = None, fit_on: str = "references", gamma: Any = None):
+    def __init__(self, scale: Any = None, sigma: Any = None, fit_on: str = "references", gamma: Any = None):
         self.scale = scale
         self.sigma = sigma
         self.fit_on = fit_on
@@ -83,11 +91,22 @@ class RBF(Stationary):
             return self if sigma is self.sigma else self._of_sigma(sigma)
         if self.gamma is not None:
             return self._of_sigma(np.sqrt(0.5 / as_gamma(self.gamma, rows.X_targets)))
+        if self.scale is None or self.narrow:
+            width = PER_NEIGHBOUR_DISTANCE * rows.measured(neighbour_distance, sample_weight)
+            return RBF(NEIGHBOUR_RULE, _positive_or_one(width), self.fit_on)
         scale = _widths("scale", self.scale, rows.X.shape[1])
         return self._of_sigma(np.sqrt(scale) * rows.measured(root_mean_squared_distance, sample_weight))
 
     def _of_sigma(self, sigma):
         return RBF(self.scale, _positive_or_one(sigma), self.fit_on)
+
+    @property
+    def narrow(self):
+        """Whether the width follows the distances to neighbours."""
+        return isinstance(self.scale, str) and self.scale == NEIGHBOUR_RULE
+
+    def in_map(self):
+        return self if self.scale is not None else RBF(1.0, self.sigma, self.fit_on, self.gamma)
 
     @property
     def shares_distances(self):

@@ -144,9 +144,9 @@ class Samples:
 
     def _resolved(self, kernel):
         """The kernel with its width fixed by the references or by the targets, as it asks."""
-        if self.references is not None and kernel.fit_on == "references":
-            return kernel.resolve(self.references.rows)
-        return kernel.resolve(self._rows)
+        if self.references is None:
+            return kernel.resolve(self._rows)
+        return kernel.in_map().resolve(self.references.rows if kernel.fit_on == "references" else self._rows)
 
     def _values(self, kernel, R, begin):
         """k(Z[begin:], R)."""
