@@ -26,7 +26,8 @@ from refkernel.cli import app
 from refkernel.datasets.embedded import raw
 from refkernel.persistence import load, read_about, save
 from refkernel.tables import CsvFormat, columns, reading, writing
-from refkernel.tables.fitting import (
+from refkernel.tables.reading import find_delimiter, open_table, read_whole
+from refkernel.tables.recipe import (
     AUTO_REFERENCES,
     MOST_AUTO_ENTRIES,
     MOST_AUTO_REFERENCES,
@@ -35,7 +36,6 @@ from refkernel.tables.fitting import (
     Recipe,
     pipeline,
 )
-from refkernel.tables.reading import find_delimiter, open_table, read_whole
 from refkernel.tables.scoring import normality
 
 needs_pyarrow = pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="Parquet files need pyarrow")
@@ -510,13 +510,13 @@ def test_a_run_that_is_ended_leaves_nothing_half_written(model, tmp_path):
         str(tmp_path / "out.csv"),
     ]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    while process.poll() is None and not list(tmp_path.glob(".out.csv.*.part")):
+    while process.poll() is None and not list(tmp_path.glob(".*.part")):
         time.sleep(0.01)
     assert process.poll() is None, "it ended before it could be stopped"
     process.terminate()
     assert process.wait(60) == 143
     assert not list(tmp_path.glob("*out.csv*"))
-    assert not list(tmp_path.glob(".out.csv*"))
+    assert not list(tmp_path.glob(".*.part"))
 
 
 def test_a_broken_model_file_is_refused(table, model, tmp_path):
@@ -524,7 +524,7 @@ def test_a_broken_model_file_is_refused(table, model, tmp_path):
     broken.write_bytes(model.read_bytes()[:-100])
     out = tmp_path / "out.csv"
     assert "damaged" in refused("score", broken, table, "--out", out, nothing_at=[out])
-    assert "no zip archive" in refused("inspect", table)
+    assert "not a zip archive" in refused("inspect", table)
     assert "does not exist" in refused("inspect", tmp_path / "absent.rk")
 
 
@@ -549,7 +549,7 @@ def test_parquet_columns_that_are_neither_numbers_nor_text_are_refused(tmp_path)
     normal_rows().assign(when=pd.Timestamp("2024-01-01")).to_parquet(tmp_path / "d.parquet")
     assert "--drop when" in refused("fit", tmp_path / "d.parquet", "--out", tmp_path / "m.rk")
     write(tmp_path / "no.parquet", "a,b\n1,2\n")
-    assert "no Parquet file" in refused("fit", tmp_path / "no.parquet", "--out", tmp_path / "m.rk")
+    assert "not a Parquet file" in refused("fit", tmp_path / "no.parquet", "--out", tmp_path / "m.rk")
 
 
 def test_wrong_options_name_the_values_that_there_are(seeds, tmp_path):

@@ -31,8 +31,9 @@ def check_array(path, entry: str, content: bytes) -> None:
         raise ModelFileError(f"{path}: the array {entry} holds pickled objects, which are never opened (allow_pickle=False).")
     if dtype.kind not in KINDS:
         raise ModelFileError(f"{path}: the array {entry} has the type {dtype}, which no model has.")
-    declared, found = prod(shape) * dtype.itemsize, len(content) - stream.tell()
-    if declared != found or min(shape, default=0) < 0 or (dtype.itemsize == 0 and prod(shape)):
+    count: int = prod(map(int, shape))
+    declared, found = count * dtype.itemsize, len(content) - stream.tell()
+    if declared != found or min(shape, default=0) < 0 or (dtype.itemsize == 0 and count):
         raise ModelFileError(
             f"{path}: the array {entry} of shape {shape} and type {dtype} should have {declared:,} bytes and has {found:,}."
         )

@@ -50,7 +50,7 @@ class Number:
     size: str | None = None
 
     def problem(self, value: Any, sizes: dict[str, int]) -> str | None:
-        kind = Real if self.lowest is None else Integral
+        kind: Any = Real if self.lowest is None else Integral
         if isinstance(value, bool | np.bool_) or not isinstance(value, kind) or not np.isfinite(float(value)):
             return f"is not a {'finite' if self.lowest is None else 'whole'} number: {_shown(value)}"
         if self.lowest is not None and value < self.lowest:
@@ -107,7 +107,7 @@ def check_model(path, model: Any, metadata: dict[str, Any]) -> None:
         if problem:
             raise ModelFileError(
                 f"{path} holds a model whose parts do not fit together: {name + '.' if name else ''}{problem}. The file is damaged or "
-                f"forged, or refkernel {metadata['versions'].get('refkernel')}, which made it, kept its models in another way: fit it again."
+                f"forged, or refkernel {metadata['versions'].get('refkernel')}, which made it, kept models in another way: fit it again."
             )
     claimed = metadata["n_features_in"]
     if claimed is not None and getattr(model, "n_features_in_", claimed) != claimed:

@@ -67,13 +67,11 @@ def mismatch(value: Any, pattern: Any, where: str = "") -> str | None:
         found = [mismatch(value, alternative, where) for alternative in pattern]
         return found[0] if all(found) else None
     if isinstance(pattern, list):
-        items = value if isinstance(value, list) else None
-        return _first(value, where, items, lambda item: pattern[0], enumerate)
+        return _first(value, where, list, lambda item: pattern[0], enumerate)
     if isinstance(pattern, dict):
         if isinstance(value, dict) and str not in pattern and not set(pattern) <= set(value):
             return f"{where or 'it'} lacks {sorted(set(pattern) - set(value))[0]!r}"
-        items = value if isinstance(value, dict) else None
-        return _first(value, where, items, lambda key: pattern.get(str, pattern.get(key, object)), dict.items)
+        return _first(value, where, dict, lambda key: pattern.get(str, pattern.get(key, object)), dict.items)
     if pattern is None:
         fits = value is None
     elif pattern is float:
@@ -83,10 +81,10 @@ def mismatch(value: Any, pattern: Any, where: str = "") -> str | None:
     return None if fits else _wrong(value, where)
 
 
-def _first(value, where, items, pattern_of, pairs) -> str | None:
-    if items is None:
+def _first(value, where, kind, pattern_of, pairs) -> str | None:
+    if not isinstance(value, kind):
         return _wrong(value, where)
-    found = (mismatch(item, pattern_of(key), f"{where}[{key!r}]" if where else str(key)) for key, item in pairs(items))
+    found = (mismatch(item, pattern_of(key), f"{where}[{key!r}]" if where else str(key)) for key, item in pairs(value))
     return next((text for text in found if text), None)
 
 
