@@ -1,13 +1,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: reproduce test check bench clean
+.PHONY: reproduce test fuzz check bench clean
 
 reproduce: .venv/all
 	$(BIN)/refkernel reproduce --out results
 
 test: .venv/test
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+fuzz: .venv/test
+	REFKERNEL_FUZZ=long $(BIN)/python -m pytest tests/fuzz -s -q
 
 check: .venv/test .venv/check
 	$(BIN)/ruff check .

@@ -259,7 +259,11 @@ def _recipe(about):
 
 
 def _rank(training):
-    return {} if training["rank"] is None else {"rank": f"{training['rank']:,} of {training['references']:,} references"}
+    return (
+        {}
+        if training["rank"] is None or training["references"] is None
+        else {"rank": f"{training['rank']:,} of {training['references']:,} references"}
+    )
 
 
 def _rejected(training):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -172,12 +173,20 @@ class CsvTable:
                     f"{self.path} holds NUL characters: it is damaged, or not {self._encoding_name()}. Write it again, or pass --encoding."
                 )
             quotes += block.count(b'"')
-            returns += block.count(b"\r") - block.count(b"\r\n")
+            returns += _lone_returns(block)
         if not quotes and not returns:
             return
-        width = len(self.names) - 1
-        inner = (part for _, row in self._python_rows() for cell in row if "\n" in cell for part in cell.splitlines())
-        swallowed = sum(part.count(self.delimiter) == width > 0 for part in inner)
+        width, swallowed = len(self.names) - 1, 0
+        for _, row in self._python_rows():
+            for cell in row:
+                returns -= _lone_returns(cell)
+                if "\n" in cell:
+                    swallowed += sum(part.count(self.delimiter) == width > 0 for part in cell.splitlines())
+        if returns:
+            raise TableError(
+                f"{self.path}, line {self._line_of_return()}: a carriage return without a line feed, as old Macs wrote. It may or may not end "
+                "a line. Save the file with line feeds (LF)."
+            )
         if swallowed:
             self.notes.append(
                 f"{swallowed:,} lines inside quoted cells look like rows. If a quote is missing somewhere, these rows were not read."
@@ -204,11 +213,17 @@ class CsvTable:
             except UnicodeDecodeError as error:
                 raise _not_decoded(self.path, error, self.encoding) from error
 
+    def _line_of_return(self):
+        """The line, by line feeds, of the first carriage return that stands alone."""
+        line = 1
+        for block in _blocks_of_bytes(self.path, self.encoding):
+            found = re.search(rb"\r(?!\n)", block)
+            if found:
+                return line + block.count(b"\n", 0, found.start())
+            line += block.count(b"\n")
+        return line
+
     def _not_csv(self, error, start, line):
-        if "new-line" in str(error):
-            return TableError(
-                f"{self.path}, line {line}: a carriage return without a line feed, as old Macs wrote. Save the file with line feeds (LF)."
-            )
         if "unexpected end" in str(error):
             return TableError(
                 f"{self.path}, line {start}: ends inside a quoted cell. A quote that opens there is never closed, and would swallow "
@@ -325,6 +340,11 @@ def _blocks_of_bytes(path, encoding):
                 yield block.encode() if wide else block
     except UnicodeDecodeError as error:
         raise _not_decoded(path, error, encoding) from error
+
+
+def _lone_returns(text):
+    pair, one = (b"\r\n", b"\r") if isinstance(text, bytes) else ("\r\n", "\r")
+    return text.count(one) - text.count(pair)
 
 
 def _is_number(text) -> bool:

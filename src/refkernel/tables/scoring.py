@@ -153,7 +153,11 @@ def score_file(
     used = set(order)
     result.reordered = [name for name in table.names if name in used] != order
     clock = Clock()
-    with one_blas_thread(), table_writer(out, table.delimiter, defuse) as writer:  # BLAS holds 100 MB for its threads, and blocks are small
+    numeric = frozenset(feature.name for feature in saved.features if feature.categories is None)
+    with (
+        one_blas_thread(),
+        table_writer(out, table.delimiter, defuse, numeric) as writer,
+    ):  # BLAS holds 100 MB for its threads, and blocks are small
         for block in table.blocks():
             X = checked_input(block, saved, table, result)
             clock.lap("reading")

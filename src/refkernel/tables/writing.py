@@ -45,25 +45,28 @@ NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)*|[.,]\d+)([eE][+-]?\d+)?|[+-]?(inf|infi
 
 
 @contextmanager
-def table_writer(path: Path, delimiter: str, defuse: bool = True) -> Iterator[CsvWriter | ParquetWriter]:
-    """Writes blocks of rows to a file that appears when all are written; ``defuse``: see :func:`defused`."""
+def table_writer(
+    path: Path, delimiter: str, defuse: bool = True, numeric: frozenset[str] = frozenset()
+) -> Iterator[CsvWriter | ParquetWriter]:
+    """Writes blocks of rows to a file that appears when all are written; ``defuse`` and ``numeric``: see :func:`defused`."""
     check_writable(path)
     with replacing(path) as temporary:
-        writer = ParquetWriter(temporary) if is_parquet(path) else CsvWriter(temporary, delimiter, defuse)
+        writer = ParquetWriter(temporary) if is_parquet(path) else CsvWriter(temporary, delimiter, defuse, numeric)
         try:
             yield writer
         finally:
             writer.close()
 
 
-def defused(block: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+def defused(block: pd.DataFrame, numeric: frozenset[str] = frozenset()) -> tuple[pd.DataFrame, int]:
     """The block with an apostrophe before each text that a spreadsheet would run as a formula, and the number of those.
 
-    Such texts begin with =, +, -, @, a tab or a carriage return. Numbers are left as they are, however they are signed.
+    Such texts begin with =, +, -, @, a tab or a carriage return. Numbers stay as they are, whatever their sign; ``numeric`` columns hold
+    nothing else.
     """
     changed, count = {}, 0
     for name in block.columns:
-        if not is_text(block[name]):
+        if name in numeric or not is_text(block[name]):
             continue
         is_formula = _starts_formula(block[name])
         if is_formula.any():
@@ -89,8 +92,8 @@ def _defused_cell(text) -> str:
 class CsvWriter:
     """Blocks of rows as CSV, UTF-8, the header first. Cells are quoted where they must be."""
 
-    def __init__(self, path: Path, delimiter: str, defuse: bool = True):
-        self.delimiter, self._defuse = delimiter, defuse
+    def __init__(self, path: Path, delimiter: str, defuse: bool = True, numeric: frozenset[str] = frozenset()):
+        self.delimiter, self._defuse, self._numeric = delimiter, defuse, numeric
         self.defused = 0
         self._file = path.open("wb")
         self._has_header = False
@@ -103,7 +106,7 @@ class CsvWriter:
             self._file.write(text.getvalue().encode())
             self._has_header = True
         if self._defuse:
-            block, count = defused(block)
+            block, count = defused(block, self._numeric)
             self.defused += count
         if pa is None:
             block.to_csv(self._file, header=False, index=False, sep=self.delimiter, lineterminator="\n")
