@@ -184,8 +184,8 @@ class CsvTable:
                     swallowed += sum(part.count(self.delimiter) == width > 0 for part in cell.splitlines())
         if returns:
             raise TableError(
-                f"{self.path}, line {self._line_of_return()}: a carriage return without a line feed, as old Macs wrote. It may or may not end "
-                "a line. Save the file with line feeds (LF)."
+                f"{self.path}, line {self._line_of_return()}: a carriage return without a line feed, as old Macs wrote. It may end "
+                "a line or not. Save the file with line feeds (LF)."
             )
         if swallowed:
             self.notes.append(
