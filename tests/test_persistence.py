@@ -1069,6 +1069,21 @@ def test_a_file_of_version_0_1_is_loaded_whatever_its_types_are_called_today(tmp
     np.testing.assert_allclose(model.decision_function(new), [0.1021555013527693, 0.4104068677932123], rtol=1e-9)
 
 
+def test_a_parameter_that_an_earlier_version_lacked_gets_its_default(samples, tmp_path):
+    """Later versions add parameters; the old files stay usable."""
+    path = save(rk.SVDD(cache_size=5).fit(samples(20, 2, 0)), tmp_path / "model.rk")
+    forge(path, lambda schema: attributes(schema).pop("cache_size"))
+    assert load(path).cache_size == rk.SVDD().cache_size
+
+
+@pytest.mark.parametrize("name", ["offset_", "kernel_", "support_", "n_features_in_"])
+def test_a_model_without_a_part_is_refused(name, samples, tmp_path):
+    path = save(rk.SVDD().fit(samples(20, 2, 0)), tmp_path / "model.rk")
+    forge(path, lambda schema: attributes(schema).pop(name))
+    with pytest.raises(ModelFileError, match=f"{name} is missing"):
+        load(path)
+
+
 @pytest.mark.parametrize("module", ["refkernel.own_types", "refkernel.kernels.deep.moved"])
 def test_types_of_this_package_may_move_between_modules(module, saved):
     """The name of the type decides, not its module; a name that this package lacks stays unknown."""

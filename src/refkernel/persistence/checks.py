@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from inspect import Parameter, signature
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.preprocessing import OneHotEncoder
 
 from ..exceptions import ModelFileError
@@ -58,10 +59,23 @@ class Number:
         return None if self.size is None or _fits(self.size, int(value), sizes) else f"is {value}, not {sizes[self.size]}"
 
 
-FEATURES = {"n_features_in_": Number(1, size="d")}
+@dataclass(frozen=True)
+class Part:
+    """A kernel or a map: an object of its own, or a function or name that stands for one."""
+
+    def problem(self, value: Any, sizes: dict[str, int]) -> str | None:
+        if not isinstance(value, BaseEstimator | str) and not callable(value):
+            return f"is not a kernel: {_shown(value)}"
+        found = getattr(value, "n_features_in_", None)
+        return None if found is None or "d" not in sizes or found == sizes["d"] else f"takes {found} features, not {sizes['d']}"
+
+
+Rule = Array | Number | Part
+
+FEATURES: dict[str, Rule] = {"n_features_in_": Number(1, size="d")}
 """Of every object that has these attributes: it comes first, and gives ``d``."""
 
-RULES: dict[str, dict[str, Array | Number]] = {
+RULES: dict[str, dict[str, Rule]] = {
     "support": {
         "support_": Array(("s",), lowest=0),
         "dual_coef_": Array((1, "s")),
@@ -70,39 +84,39 @@ RULES: dict[str, dict[str, Array | Number]] = {
         "radius_": Number(),
         "duality_gap_": Number(),
     },
+    "kernel": {"kernel_": Part()},
     "references": {
         "references_": Array(("m", "d")),
         "reference_indices_": Array(("m",), lowest=-1),
         "eigenvalues_": Array(("r",)),
         "rank_": Number(0, size="r"),
     },
-    "residual": {"rank_": Number(0), "held_out_": Array(("h",), lowest=0), "offset_": Number()},
+    "residual": {"map_": Part(), "rank_": Number(0), "held_out_": Array(("h",), lowest=0), "offset_": Number()},
     "ellipsoid": {"covariance_": Array(("d", "d")), "center_": Array(("d",))},
     "scaler": {"kept_": Array(("d",), dtype="b"), "mean_": Array(("k",)), "scale_": Array(("k",))},
     "factor": {"eigenvalues": Array(("r",)), "projection": Array(("p", "r"))},
 }
 
 RULES_OF = {
-    "SVDD": ("support",),
-    "OneClassSVM": ("support",),
+    "SVDD": ("support", "kernel"),
+    "OneClassSVM": ("support", "kernel"),
     "ESVDD": ("support", "ellipsoid"),
-    "ReferenceMap": ("references",),
-    "NPT": ("references",),
-    "ReferenceKernel": ("references",),
+    "ReferenceMap": ("references", "kernel"),
+    "NPT": ("references", "kernel"),
+    "ReferenceKernel": ("references", "kernel"),
     "ReferenceResidual": ("residual",),
     "TargetScaler": ("scaler",),
     "Factor": ("factor",),
 }
 """Which rules hold for which class. A fitted object lacks none of the attributes, but for NEEDLESS ones."""
 
-NEEDLESS = {"radius_", "duality_gap_", "offset_"}
-SAME_FEATURES = ("kernel_", "map_")
-"""Parts that take the same samples as their owner."""
+NEEDLESS = {"radius_", "duality_gap_"}
 
 
 def check_model(path, model: Any, metadata: dict[str, Any]) -> None:
     """An error for the first part of a model that does not fit the rest of it."""
     for name, part in parts(model):
+        _add_new_parameters(part)
         problem = _problem(part)
         if problem:
             raise ModelFileError(
@@ -136,6 +150,14 @@ def _inside(value):
     return vars(value).items() if hasattr(value, "__dict__") and not isinstance(value, type) and not callable(value) else ()
 
 
+def _add_new_parameters(part) -> None:
+    """Parameters that an earlier version did not have get their defaults. Mutates the part."""
+    if isinstance(part, BaseEstimator) and type(part).__module__.partition(".")[0] == "refkernel":
+        for name, parameter in signature(type(part).__init__).parameters.items():
+            if not hasattr(part, name) and parameter.default is not Parameter.empty:
+                setattr(part, name, clone(parameter.default, safe=False))
+
+
 def _problem(part) -> str | None:
     if sp.issparse(part):
         part.check_format(full_check=True)
@@ -151,7 +173,7 @@ def _problem(part) -> str | None:
 
 
 def _attribute_problem(part) -> str | None:
-    rules: dict[str, Array | Number] = dict(FEATURES)
+    rules = dict(FEATURES)
     for group in RULES_OF.get(type(part).__name__, ()):
         rules |= RULES[group]
     held, sizes = vars(part), {}  # type: dict[str, Any], dict[str, int]
@@ -165,7 +187,7 @@ def _attribute_problem(part) -> str | None:
                 return f"{name} {problem}"
         elif fitted and name not in NEEDLESS and (name != "n_features_in_" or _takes_samples(part)):
             return f"{name} is missing"
-    return _names_problem(held, sizes) or _inner_problem(held, sizes) or _index_problem(part, held, sizes)
+    return _names_problem(held, sizes) or _index_problem(part, held, sizes)
 
 
 def _names_problem(held, sizes) -> str | None:
@@ -174,18 +196,6 @@ def _names_problem(held, sizes) -> str | None:
         return None
     is_list = isinstance(names, np.ndarray) and names.shape == (sizes["d"],) and all(isinstance(name, str) for name in names)
     return None if is_list else f"feature_names_in_ is not {sizes['d']} names"
-
-
-def _inner_problem(held, sizes) -> str | None:
-    """A kernel or map inside takes as many features as its owner."""
-    for name in SAME_FEATURES:
-        inner = held.get(name)
-        if name in held and not isinstance(inner, BaseEstimator | str) and not callable(inner):
-            return f"{name} is not a kernel: {_shown(inner)}"
-        found = getattr(inner, "n_features_in_", None)
-        if found is not None and "d" in sizes and found != sizes["d"]:
-            return f"{name}.n_features_in_ is {found}, not {sizes['d']}"
-    return None
 
 
 def _index_problem(part, held, sizes) -> str | None:
