@@ -11,7 +11,7 @@ JITTED := $(addprefix tests/test_,solver.py kernels.py feature_map.py one_class.
 OLD_PROCESSOR = NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=Nehalem \
 	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python tools/cpu_features.py)"
 
-.PHONY: reproduce test test-old-processor test-bounds oldest wheel-test check bench clean
+.PHONY: reproduce test test-old-processor test-bounds oldest wheel-test fuzz check bench clean
 
 reproduce: .venv/all
 	$(BIN)/refkernel reproduce --out results
@@ -33,6 +33,9 @@ oldest:
 
 wheel-test:
 	PYTHON=$(PYTHON) tools/wheel_test.sh
+
+fuzz: .venv/test
+	REFKERNEL_FUZZ=long $(BIN)/python -m pytest tests/fuzz -s -q
 
 check: .venv/test .venv/check
 	$(BIN)/ruff check .

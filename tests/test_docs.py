@@ -49,3 +49,14 @@ def test_code_of_a_page_runs(page, tmp_path, monkeypatch):
     namespace = {}
     for block in blocks:
         exec(compile(block, page.name, "exec"), namespace)
+
+
+def test_every_test_that_security_md_names_exists():
+    """A promise without its test is only a sentence."""
+    root = Path(__file__).parents[1]
+    named = set(re.findall(r"`(test_\w+)`", (root / "SECURITY.md").read_text(encoding="utf-8")))
+    written = {
+        name for path in (root / "tests").rglob("test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 20
+    assert named <= written

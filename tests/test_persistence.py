@@ -1,6 +1,7 @@
 """Model files: the same model comes back, whole, from any file that is ours; every other file is refused, and none runs code."""
 
 import ast
+import base64
 import contextlib
 import hashlib
 import io
@@ -11,6 +12,7 @@ import re
 import sys
 import time
 import tracemalloc
+import warnings
 import zipfile
 from datetime import UTC, datetime, timedelta
 
@@ -30,7 +32,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import refkernel as rk
 from refkernel import persistence
 from refkernel.kernels import RBF, Laplacian, Linear, Pairwise, Polynomial, Sigmoid
-from refkernel.persistence import ModelFileError, load, read_about, save
+from refkernel.persistence import ModelFileError, load, read_about, save, sealed
+from refkernel.persistence.schema import nodes
 
 pytestmark = pytest.mark.filterwarnings("ignore:The kernel is indefinite", "ignore:The one-class SVM's optimum is w = 0")
 
@@ -205,7 +208,7 @@ def test_all_known_types_are_loaded_and_name_nothing_foreign():
         if found is None:
             assert name in persistence.INTERNAL_TYPES  # not in every version of scikit-learn
         else:
-            assert found.__module__.partition(".")[0] in ("refkernel", "sklearn", "numpy", "scipy")
+            assert getattr(found, "__module__", module).partition(".")[0] in ("refkernel", "sklearn", "numpy", "scipy")
 
 
 # What the file says of itself
@@ -268,7 +271,7 @@ def test_a_failing_save_keeps_the_old_file_and_leaves_nothing_else(saved, sample
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", fail)  # a full disk cannot be had otherwise
-    with pytest.raises(OSError, match=r"was not saved: No space left.*model\.rk"):
+    with pytest.raises(OSError, match=r"was not written: No space left.*model\.rk"):
         save(rk.OneClassSVM().fit(samples(20, 3, 5)), saved)
     assert saved.read_bytes() == before
     assert list(saved.parent.iterdir()) == [saved]
@@ -277,12 +280,12 @@ def test_a_failing_save_keeps_the_old_file_and_leaves_nothing_else(saved, sample
 def test_a_path_that_cannot_be_written_is_named_and_nothing_is_left(samples, tmp_path):
     """A folder that does not exist, a folder in the file's place, a file in the folder's place, a name that is too long."""
     model = rk.SVDD().fit(samples(20, 2, 0))
-    with pytest.raises(FileNotFoundError, match=r"was not saved.*missing.model\.rk"):
+    with pytest.raises(FileNotFoundError, match=r"was not written.*missing.model\.rk"):
         save(model, tmp_path / "missing" / "model.rk")
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
     for path in [tmp_path / "folder", tmp_path / "file" / "model.rk", tmp_path / "folder" / ("x" * 300)]:
-        with pytest.raises(OSError, match="was not saved"):
+        with pytest.raises(OSError, match="was not written"):
             save(model, path)
     assert {p.name for p in tmp_path.rglob("*")} == {"folder", "file"}
 
@@ -370,14 +373,17 @@ both_readers = pytest.mark.parametrize("read", [load, read_about])
 def test_paths_without_a_model_file_are_refused_by_name(read, tmp_path):
     """Nothing there, a folder, an empty file, text, another archive, a skops file of another program."""
     files = {
-        "empty": (b"", "is no zip archive"),
-        "text": (b"a,b\n1,2\n", "is no zip archive"),
-        "skops": (skops.io.dumps(StandardScaler().fit([[1.0], [2.0]])), "a skops file, but none of refkernel.save.*skops.io.load"),
+        "empty": (b"", "is not a zip archive"),
+        "text": (b"a,b\n1,2\n", "is not a zip archive"),
+        "skops": (
+            skops.io.dumps(StandardScaler().fit([[1.0], [2.0]])),
+            "a skops file, but was not written by refkernel.save.*skops.io.load",
+        ),
     }
     other = io.BytesIO()
     with zipfile.ZipFile(other, "w") as archive:
         archive.writestr("readme.txt", "hello")
-    files["archive"] = (other.getvalue(), "no model file: it has no refkernel.json")
+    files["archive"] = (other.getvalue(), "not a model file: it has no refkernel.json")
     with pytest.raises(ModelFileError, match=r"nothing\.rk does not exist"):
         read(tmp_path / "nothing.rk")
     with pytest.raises(ModelFileError, match="is not a file"):
@@ -409,7 +415,7 @@ def test_a_file_that_is_cut_short_or_longer_is_noticed(read, saved):
     data = saved.read_bytes()
     for length in [1, 4, 100, len(data) // 2, len(data) - 65, len(data) - 1]:
         saved.write_bytes(data[:length])
-        with pytest.raises(ModelFileError, match=r"damaged|is no zip archive"):
+        with pytest.raises(ModelFileError, match=r"damaged|is not a zip archive"):
             read(saved)
     saved.write_bytes(data + b"0")
     with pytest.raises(ModelFileError, match="damaged"):
@@ -467,7 +473,7 @@ def test_a_forged_schema_is_refused_or_loaded_and_never_crashes(samples, tmp_pat
     values = ["None", "0", "-1", '""', '"x"', "[]", "{}", "[[]]", "1e308", "True"]
     for _ in range(120):
         schema = json.loads(entries["schema.json"])
-        places = [(node, key) for node in persistence._nodes(schema) for key in node]
+        places = [(node, key) for node in nodes(schema) for key in node]
         node, key = places[rng.integers(len(places))]
         others = [repr(other[k]) for other, k in places] + values * 10
         node[key] = ast.literal_eval(others[rng.integers(len(others))])
@@ -508,7 +514,7 @@ def bomb(entries_of_model, name, size):
 @pytest.mark.parametrize("name", ["array", "metadata", "schema", "sparse", "repeated"])
 def test_contents_that_are_far_larger_than_the_file_are_refused_before_they_are_unpacked(name, saved, monkeypatch):
     """The message names the size and the way to allow it; the memory stays small."""
-    monkeypatch.setattr(persistence, "SMALL_BYTES", 1 << 20)  # smaller bombs, quicker tests
+    monkeypatch.setattr(sealed, "SMALL_BYTES", 1 << 20)  # smaller bombs, quicker tests
     entries = entries_of(saved)
     write_sealed(saved, entries | bomb(entries, name, 16 << 20))
     assert saved.stat().st_size < 1 << 17
@@ -539,7 +545,7 @@ def test_max_bytes_is_a_limit_that_the_user_sets(saved, monkeypatch):
     with pytest.raises(ModelFileError, match="no more than 1,000 are expected"):
         load(saved, max_bytes=1000)
     assert isinstance(load(saved, max_bytes=200 << 20), rk.SVDD)
-    monkeypatch.setattr(persistence, "SMALL_BYTES", 1 << 20)
+    monkeypatch.setattr(sealed, "SMALL_BYTES", 1 << 20)
     entries = entries_of(saved)
     write_sealed(saved, entries | bomb(entries, "array", 16 << 20))
     with pytest.raises(ModelFileError, match="max_bytes"):
@@ -702,7 +708,7 @@ def test_a_pickle_is_never_loaded(read, protocol, tmp_path):
     """Renamed or not; unpickling it would leave a folder."""
     path, marker = tmp_path / "model.rk", tmp_path / "marker"
     path.write_bytes(pickle.dumps(Touch(marker), protocol))
-    with pytest.raises(ModelFileError, match="looks like a pickle" if protocol else "is no zip archive"):
+    with pytest.raises(ModelFileError, match="looks like a pickle" if protocol else "is not a zip archive"):
         read(path)
     assert not marker.exists()
     pickle.loads(path.read_bytes())
@@ -730,3 +736,365 @@ def test_without_skops_the_extra_is_named(saved, monkeypatch):
     with pytest.raises(ImportError, match=r'pip install "refkernel\[save\]"'):
         save(rk.SVDD(), saved)
     assert read_about(saved)["format"] == 1
+
+
+# What forged files could still do once their types are known: D10 to D13 of the review
+
+
+def node(kind, name, **rest):
+    module, _, short = name.rpartition(".")
+    return {"__class__": short, "__module__": module, "__loader__": kind, **rest}
+
+
+@pytest.fixture
+def called(monkeypatch):
+    """The names of the known functions and types that were called while loading, by a copy of each that takes notes."""
+    calls = []
+    import sklearn.metrics._classification as classification
+
+    original = classification.accuracy_score
+    monkeypatch.setattr(
+        classification, "accuracy_score", lambda *args, **kwargs: calls.append("accuracy_score") or original(*args, **kwargs)
+    )
+    return calls
+
+
+CALLS = {
+    "constructor": node(
+        "ConstructorFromReduceNode", "sklearn.metrics._classification.accuracy_score", content=collection("tuple", text(0), text(0))
+    ),
+    "large matrix": node("ConstructorFromReduceNode", "scipy.sparse._lil.lil_matrix", content=collection("tuple", text([10**8, 2]))),
+    "list type": {**collection("list", text(0)), "__class__": "accuracy_score", "__module__": "sklearn.metrics._classification"},
+    "loss": node(
+        "LossNode", "sklearn.metrics._classification.accuracy_score", content=text(None), __reduce__={"args": collection("tuple")}
+    ),
+    "key type": {
+        **node("DictNode", "builtins.dict", content={"a": text(0)}),
+        "key_types": collection("list", function("sklearn.metrics._classification", "accuracy_score")),
+    },
+    "default factory": node(
+        "DefaultDictNode",
+        "collections.defaultdict",
+        content={"main": text({}), "default_factory": function("sklearn.metrics._classification", "accuracy_score")},
+    ),
+    "partial": node(
+        "PartialNode",
+        "functools.partial",
+        content={
+            "func": function("sklearn.metrics._classification", "accuracy_score"),
+            "args": text([]),
+            "kwds": text({}),
+            "namespace": text(None),
+        },
+    ),
+    "a constructor of a known type": node("ConstructorFromReduceNode", "refkernel.kernels.RBF", content=collection("tuple", text(1.0))),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_loading_calls_no_known_function(name, saved, called):
+    """D11: known names may be looked up, or rebuilt from their attributes; every kind of node that would call them is refused."""
+    forge(saved, lambda schema: attributes(schema).update(kernel=CALLS[name]))
+    start = time.perf_counter()
+    with pytest.raises(ModelFileError, match="may be malicious"):
+        load(saved)
+    assert called == []
+    assert time.perf_counter() - start < 5
+
+
+def test_a_node_of_a_known_number_cannot_be_swapped_for_another_of_equal_size(saved, called):
+    """D11: skops builds the first of the nodes with one id. A list of functions, met first, must not become the types of keys."""
+
+    def change(schema):
+        functions = {**collection("list", function("sklearn.metrics._classification", "accuracy_score")), "__id__": 77}
+        types = {**collection("list", node("TypeNode", "builtins.str")), "__id__": 77}
+        attributes(schema)["A"] = functions
+        attributes(schema)["b"] = node("DictNode", "builtins.dict", content={"a": text(0)}, key_types=types)
+
+    forge(saved, change)
+    with pytest.raises(ModelFileError, match="one object in two ways"):
+        load(saved)
+    assert called == []
+
+
+@pytest.mark.parametrize("entry", ["refkernel.json", "schema.json"])
+def test_a_size_that_is_declared_too_small_is_not_believed(entry, saved):
+    """D12: the entry declares 1,000 bytes and unpacks to 64 MB; no more than some steps of it ever exist."""
+    entries = entries_of(saved)
+    write_sealed(saved, entries | {entry: entries[entry] + b" " * (64 << 20)})
+    data = bytearray(saved.read_bytes()[:-64])
+    size = (len(entries[entry]) + (64 << 20)).to_bytes(4, "little")
+    while (at := data.find(size)) >= 0:  # in the local header and in the directory
+        data[at : at + 4] = (1000).to_bytes(4, "little")
+    saved.write_bytes(data + hashlib.sha256(data).hexdigest().encode())
+    tracemalloc.start()
+    with pytest.raises(ModelFileError, match=r"model\.rk"):
+        load(saved)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16 << 20
+
+
+def npy(array, shape=None):
+    """An array in NumPy's format, with another shape in its header where one is given."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(buffer, {"descr": array.dtype.str, "fortran_order": False, "shape": shape or array.shape})
+    return buffer.getvalue() + array.tobytes()
+
+
+@pytest.mark.parametrize("shape", [(10**12,), (4, 10**9), (3,), (-1,)], ids=repr)
+def test_an_array_whose_header_promises_more_than_its_bytes_is_refused(shape, saved):
+    """D12: NumPy allocates what the header says before it reads."""
+    entries = entries_of(saved)
+    array = next(entry for entry in entries if entry.endswith(".npy"))
+    write_sealed(saved, entries | {array: npy(np.zeros(2), shape)})
+    with pytest.raises(ModelFileError, match=r"should have|cannot be read"):
+        load(saved)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("versions", []),
+        ("versions", {"refkernel": 1}),
+        ("created", 7),
+        ("created", None),
+        ("about", []),
+        ("about", "x"),
+        ("n_features_in", "3"),
+        ("n_features_in", True),
+        ("feature_names_in", [1, 2, 3]),
+        ("other_types", None),
+        ("format", True),
+        ("package", {}),
+    ],
+)
+@both_readers
+def test_a_forged_field_of_the_metadata_is_refused_by_its_name(read, field, value, saved):
+    """D13: each field has its form."""
+    entries = entries_of(saved)
+    metadata = json.loads(entries["refkernel.json"]) | {field: value}
+    write_sealed(saved, entries | {"refkernel.json": json.dumps(metadata)})
+    with pytest.raises(ModelFileError, match=field):
+        read(saved)
+
+
+def sparse_entry(matrix, **changed):
+    parts = {
+        "data": matrix.data,
+        "indices": matrix.indices,
+        "indptr": matrix.indptr,
+        "shape": np.array(matrix.shape),
+        "format": b"csr",
+    } | changed
+    buffer = io.BytesIO()
+    np.savez(buffer, **parts)
+    return buffer.getvalue()
+
+
+SPARSE = sp.csr_matrix(np.eye(4, 3) + np.ones((4, 3)))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"indices": np.where(SPARSE.indices == 2, 1_000_000, SPARSE.indices)},
+        {"indices": np.where(SPARSE.indices == 2, -1, SPARSE.indices)},
+        {"indptr": np.array([0, 9, 3, 6, 12], dtype=np.int32)},
+        {"indptr": np.array([0, 3, 6, 9, 10**6], dtype=np.int32)},
+        {"shape": np.array([4, 10**9])},
+        {"shape": np.array([4, 2])},
+        {"format": b"dia"},
+        {"format": b"lil"},
+    ],
+    ids=repr,
+)
+def test_a_forged_sparse_matrix_is_refused(changed, tmp_path):
+    """D10: an index beyond the columns, a falling or far row pointer, another shape, another layout."""
+    path = save(rk.SVDD(nu=1.0).fit(SPARSE), tmp_path / "model.rk")
+    entries = entries_of(path)
+    name = next(entry for entry in entries if entry.endswith(".npz"))
+    write_sealed(path, entries | {name: sparse_entry(SPARSE)})
+    load(path)
+    write_sealed(path, entries | {name: sparse_entry(SPARSE, **changed)})
+    with pytest.raises(ModelFileError, match=r"model\.rk"):
+        load(path)
+
+
+FORGED_ARRAYS = [
+    ("support_vectors_", np.zeros((3, 2))),
+    ("support_vectors_", np.zeros(6)),
+    ("support_vectors_", np.zeros((10**5, 3))),
+    ("support_", np.array([10**9, -5])),
+    ("support_", np.array([0.5])),
+    ("dual_coef_", np.zeros((1, 1))),
+    ("dual_coef_", np.full((1, 2), np.nan)),
+    ("dual_coef_", np.array([["a", "b"]])),
+]
+
+
+@pytest.mark.parametrize(("name", "array"), FORGED_ARRAYS, ids=lambda value: value if isinstance(value, str) else str(value.shape))
+def test_arrays_that_do_not_fit_each_other_are_refused(name, array, samples, tmp_path):
+    """D9, D10: support vectors, their weights and their rows, in every shape and type but the right one."""
+    path = save(rk.SVDD().fit(samples(30, 3, 0)), tmp_path / "model.rk")
+    schema = json.loads(entries_of(path)["schema.json"])
+    write_sealed(path, entries_of(path) | {attributes(schema)[name]["file"]: npy(array)})
+    with pytest.raises(ModelFileError, match=rf"do not fit together: {name}|do not fit together: (dual_coef_|support_vectors_)"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("n_features_in_", 5000), ("n_features_in_", -1), ("n_features_in_", "3"), ("offset_", "x"), ("kernel_", [])]
+)
+def test_numbers_and_parts_that_do_not_fit_are_refused(name, value, samples, tmp_path):
+    """D9: the number of features that a model claims is that of its support vectors."""
+    path = save(rk.SVDD().fit(samples(30, 3, 0)), tmp_path / "model.rk")
+    forge(path, lambda schema: attributes(schema).update({name: text(value)}))
+    with pytest.raises(ModelFileError, match=rf"do not fit together: ({name}|support_vectors_)"):
+        load(path)
+
+
+@pytest.mark.parametrize("name", ["references_", "reference_indices_", "eigenvalues_"])
+def test_references_that_do_not_fit_are_refused(name, samples, tmp_path):
+    """A map with a reference, an index or an eigenvalue less."""
+    path = save(rk.ReferenceMap(references="subset", random_state=0).fit(samples(30, 3, 0)), tmp_path / "map.rk")
+    schema, array = json.loads(entries_of(path)["schema.json"]), getattr(load(path), name)
+    write_sealed(path, entries_of(path) | {attributes(schema)[name]["file"]: npy(np.ascontiguousarray(array[:-1]))})
+    with pytest.raises(ModelFileError, match="do not fit together"):
+        load(path)
+
+
+def test_a_random_state_beyond_its_key_is_refused(samples, tmp_path):
+    """NumPy would read memory behind the key."""
+    path = save(rk.SVDD(random_state=np.random.RandomState(0)).fit(samples(20, 2, 0)), tmp_path / "model.rk")
+
+    def change(schema):
+        attributes(schema)["random_state"]["content"]["content"]["state"]["content"]["pos"] = text(10**6)
+
+    forge(path, change)
+    with pytest.raises(ModelFileError, match="position 1000000"):
+        load(path)
+
+
+def test_a_one_hot_encoder_that_writes_outside_its_columns_is_refused(tmp_path):
+    """Its sparse output would hold column numbers that do not exist."""
+    frame = pd.DataFrame({"a": np.arange(12.0) % 5, "k": list("abc") * 4})
+    columns = ColumnTransformer([("k", OneHotEncoder(), ["k"])], remainder="passthrough")
+    path = save(make_pipeline(columns, rk.SVDD()).fit(frame), tmp_path / "model.rk")
+
+    def change(schema):
+        for found in nodes(schema):
+            if found["__class__"] == "OneHotEncoder" and "_n_features_outs" in found["content"]["content"]:
+                found["content"]["content"]["_n_features_outs"] = collection("list", text(1))
+
+    forge(path, change)
+    with pytest.raises(ModelFileError, match="_n_features_outs"):
+        load(path)
+
+
+def test_terminal_escapes_of_a_file_are_spelled_out_in_errors(saved):
+    """D15: what a file calls its types reaches a terminal through the message."""
+    forge(saved, lambda schema: attributes(schema).update(kernel=function("os", "\x1b[2J\x1b]0;owned\x07")))
+    with pytest.raises(ModelFileError) as caught:
+        load(saved)
+    assert "\x1b" not in str(caught.value)
+    assert r"\x1b[2J" in str(caught.value)
+
+
+# Files of earlier versions
+
+VERSION_0_1 = (
+    "UEsDBBQAAAAAAGKxcF3q4q7JwAAAAMAAAAATAAAAMTM5OTY4Njc1MzMwNzM2Lm5weZNOVU1QWQEAdgB7J2Rlc2NyJzogJzxmOCcsICdmb3J0cmFuX29yZGVyJzogRmFs"
+    "c2UsICdzaGFwZSc6ICg0LCAyKSwgfSAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAKbbBopFd+5D/w1ITsu9q6"
+    "P+1D5hg0JOG/5tHOlV8k1z+DIxq8qZkCwH4lnYBdAcy/fuJCUUDv87/3Jozyu27nv1BLAwQUAAAAAABisXBdPC1lKKAAAACgAAAAEwAAADEzOTk2ODY3NTMzMDY0MC5u"
+    "cHmTTlVNUFkBAHYAeydkZXNjcic6ICc8aTgnLCAnZm9ydHJhbl9vcmRlcic6IEZhbHNlLCAnc2hhcGUnOiAoNCwpLCB9ICAgICAgICAgICAgICAgICAgICAgICAgICAg"
+    "ICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgCgEAAAAAAAAAAgAAAAAAAAAGAAAAAAAAAAcAAAAAAAAAUEsDBBQAAAAAAGKxcF3aKVeYmAAAAJgAAAATAAAA"
+    "MTM5OTY4NjY1MzEyMjQwLm5weZNOVU1QWQEAdgB7J2Rlc2NyJzogJzxmOCcsICdmb3J0cmFuX29yZGVyJzogRmFsc2UsICdzaGFwZSc6ICgzLCksIH0gICAgICAgICAg"
+    "ICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAK4q9eanfi7T/R252F7ETLP3PU6ySdZcM/UEsDBBQAAAAAAGKxcF2vGy2Q+AAA"
+    "APgAAAATAAAAMTM5OTY4NjY1MzEyMzM2Lm5weZNOVU1QWQEAdgB7J2Rlc2NyJzogJzxmOCcsICdmb3J0cmFuX29yZGVyJzogVHJ1ZSwgJ3NoYXBlJzogKDUsIDMpLCB9"
+    "ICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAKW1sar4A25r8sF6DFcv7QvzdDBakbzeQ/dEfK0TzR0z/ALcJY"
+    "cHaKv/JO6aKoxuy/5HSNGwvo6j/O1UxSb7Lzv9bC+hW+ofQ/gCDahYD00b/oP9gz8GDtP0yXhkmnBf6/TGO9gnul3b8q0EkQjr72P5Q5Re9bP7k/UEsDBBQAAAAAAGKx"
+    "cF0zOh9MmAAAAJgAAAATAAAAMTM5OTY4Njc1MzMxODg4Lm5weZNOVU1QWQEAdgB7J2Rlc2NyJzogJzxpOCcsICdmb3J0cmFuX29yZGVyJzogRmFsc2UsICdzaGFwZSc6"
+    "ICgzLCksIH0gICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAKAwAAAAAAAAAEAAAAAAAAAAYAAAAAAAAAUEsD"
+    "BBQAAAAAAGKxcF2J4luomAAAAJgAAAATAAAAMTM5OTY4NjY1MzE3OTA0Lm5weZNOVU1QWQEAdgB7J2Rlc2NyJzogJzxmOCcsICdmb3J0cmFuX29yZGVyJzogRmFsc2Us"
+    "ICdzaGFwZSc6ICgxLCAzKSwgfSAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAK+OlQieFv2j+0uI94LfjKP6w5"
+    "Z7oHFNg/UEsDBBQAAAAAAGKxcF3VKS2SsAAAALAAAAATAAAAMTM5OTY4NjY1MzE4MDk2Lm5weZNOVU1QWQEAdgB7J2Rlc2NyJzogJzxmOCcsICdmb3J0cmFuX29yZGVy"
+    "JzogRmFsc2UsICdzaGFwZSc6ICgzLCAyKSwgfSAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAKPBC9Ji/d9D+j"
+    "vGm8fE7uPyiv2sH/hOa/u8iclSo/9L+DIxq8qZkCwH4lnYBdAcy/UEsDBBQAAAAAAGKxcF1tnvn0mAAAAJgAAAATAAAAMTM5OTY4NjY1MzE4NDgwLm5weZNOVU1QWQEA"
+    "dgB7J2Rlc2NyJzogJzxmOCcsICdmb3J0cmFuX29yZGVyJzogRmFsc2UsICdzaGFwZSc6ICgzLCksIH0gICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAg"
+    "ICAgICAgICAgICAgICAgICAgICAgICAKEepCVh05eL/FupEys2fLv6xggD6Oi78/UEsDBBQAAAAIAGKxcF0AcnEy5gYAACxoAAALAAAAc2NoZW1hLmpzb27tXMuO2zYU"
+    "3ecrBl4nBl+iyO7aBlm0RQq0QTdJIGhseqJElgxJHnQa5N9LSX5IJEXRjidjj2kEyFgixXuOyMt7Lkl/fXFzM4miWRqXZRRNfrqZ/P3P69eTl+3lZT5fp6K9XojFF1Fk"
+    "Ip3mmWgrbIuleTwXRVvsz9vPYla9zeeivTvLs0pklbz1VX5VG5sns6oppzV3u07SKsnK/d1uK6+TThuGVuSl1tjOFbXtv8RCFCKbid/bki+75czIFyKu1oWIlvGqX9zC"
+    "wKaMbqGVDaMhCifG1hVmrK2bWTJy9cub3gOtLLX/laYKozyN2OvAmTtz7vw5WCVvl7M4FQM3VbPLqjC0cJjlBut/K/NswHoFwQROwVCppIw+ywfJUlWxFoMNJ/OmUYg5"
+    "p4wRCkMgP4bS30yPmJTJ3TK+GLqydZqekC+OOcUowIQ487VIqqhp5DII+1B7hNbBlh8mJ6WO0TDAjBi7mnbNQKb0eg9R9bAS5dBQ7nGZJqXJxRxGpULkH/KZg0R2aHxv"
+    "ZMTcA9z7wKG9QDP/nSTP0g/M3Z1wgEzdfaDDe5iXCtNw9ePAmOjNIUHIQ0JCypwGsV6ZY4yIWlmrqlakIQkwUFtVqnWc2WiwZHpTrm/I1d/2PW25vi1FZfCyI/7V7Fk5"
+    "IFYqZrJdUZwdDTXA7yaAU0QARPa+IJI7kd3H6VpEizTPz48KKF4B+p1cyK4QAhpSTu3jIs7m+TIqq7gyxb5Py4Me4R7cH0IMOYMKB51vPT4sgcVoSOHGg1sYYQkgxvSU"
+    "eZo5Wk5ZphbXSUVz4B6Ch3CtEHrfP2q+QQ+nQtqLiPruylSBBnQvrDrFDdMDoYCxbeFdUSmVLVm3PqfjXI67fYtKH/T2Y2p8D+bXZ4QlE3dxldwrs9OPxPRhktxleSF6"
+    "oeoByEIcBBhT/S1FW2zP6HVVuS19/bho1AjSFU4bNdJ9HnAPZxn/GyWqcPiRmF7BYzsd5CHT388snn0SUZn893SdDgFwLCZEEdQHUlnlq1WS3T2hhyhE2ozk43wECAkP"
+    "EIRIgzaoVC7bS2zXpLJ4KcooySILtmweF0X8MIwvWy9XD8Pg3s5/rusP4+uqDZv+0SOro+TPgAjs96dYy4tYRaBprNCAscEo6lxw3p4CJ+8tSOzDzU6oOakFbt1k8+jO"
+    "9fJTvFJzAH06qvUqVVYmD1/hfFc/xLbE2Ze855WRQCfKSLD+4kdXF3xUuOtPz5SQEAWdt2wN8QOMONl1/U4kGW3czpjHeeTp7/gJ3SRc2oVrGxy/Z+DG7xlw48/Bqhu/"
+    "Z8DvGfB7BvyeAb9nYFPeL6ZfK0zDVdc9AxxTQPXHuu4ZYBiMrhRoMxelFIREcSd+z8AgFX7PgN8zsKt0lXsGFA4sCvocWHisPIXCgklxm+B7LTlmldeSz1tLwinFMuKg"
+    "lEAEMKHklOQ1bhv3c9zbjxeWqg1eWPY+z06KXIniuhKY3yUsYYD0ge0oLAnUHeq4sCRcgsEcvbBU6ziz8dBJX/PdlbKt/O4Kja//bopulwUHnrRImuBksl9akvMZptPM"
+    "3Ky2ENWUdmNFRtQyLLt0cigBB5BDR3IR0VLEWZTlxRKdndgA02YOhYQgiQPJfyfRoQSNcLLX5JfbVWiAIUKuXWVbekyefzk/RYpPo0g5tLvWaBHPKof0zJu2mLMo3T73"
+    "2kRpZ4w5qoWhgWbEYB4kRhC2QbepYB96m0KHDMCdIQ7DsP2Y5daqyOt+kThLrkskEQ9EAztDDCRiJSZoP154XWSo7hWJ7bGbpS410Gse6ahIMGVqZYfjsQFhDPgjcP7k"
+    "kofgIXgIHoKH4CF4CB7CeUHofR8/Gs0xIb1dY9aj0TIKDmjIwD6hP3xugqOA43objH5uolyvVnlR9bNrY8p9RK07KfRBVW5KPdcLF4oSNyadOwsce4jzdZxGs1wszhhk"
+    "nToIOSBjILflBt/jvaiTeuWZQ2WAq5kVI9S6nAa1WTOIbSeRzwEhYWoCzoyQmH6voDmWbHuHj3uKiXWvH3SEF4BQP+daD8Ckeoju4tXTYUJTBgMIpYflnDDEsXgFwyNw"
+    "1gfWMMUc6a8taveUGta0fiRQMAUUgkA6RMAYwgwFx5wy38DExmPL82Rt9TCPDZASEoREzpYAYwnymO7aLsgxbJgS88WiFNYZ8ZF/FQBMCQxIWB+HD3AoXWB4fEcNwC5C"
+    "aOORDU5jVsySDxsDOZYDM2a/hg8RqtGcSxznEsGNx26dKMqb583z5nnzvHnePG+eN8+b583z5nnzrsa8zV+71LWqMOuf58Rom6PbKktdhkqx3u5ybIpoDTOpwzmGqLm5"
+    "KvIqnzU/NNheiMov+aqM7kVRtrvNJmAK6RRMXnz7H1BLAwQUAAAAAABisXBd8mvZK5kBAACZAQAADgAAAHJlZmtlcm5lbC5qc29uewogImZvcm1hdCI6IDEsCiAicGFj"
+    "a2FnZSI6ICJyZWZrZXJuZWwiLAogInZlcnNpb25zIjogewogICJweXRob24iOiAiMy4xMS43IiwKICAicmVma2VybmVsIjogIjAuMS4wIiwKICAibnVtcHkiOiAiMi40"
+    "LjYiLAogICJzY2lweSI6ICIxLjE3LjEiLAogICJzY2lraXQtbGVhcm4iOiAiMS45LjEiLAogICJudW1iYSI6ICIwLjY4LjEiLAogICJza29wcyI6ICIwLjE2LjAiCiB9"
+    "LAogImNyZWF0ZWQiOiAiMjAyNi0xMS0xNlQyMjoxMTowNCswMDowMCIsCiAibW9kZWwiOiAicmVma2VybmVsLm9uZV9jbGFzcy5TVkREIiwKICJuX2ZlYXR1cmVzX2lu"
+    "IjogMiwKICJmZWF0dXJlX25hbWVzX2luIjogWwogICJhIiwKICAiYiIKIF0sCiAib3RoZXJfdHlwZXMiOiBbXSwKICJhYm91dCI6IHsKICAic291cmNlIjogIjAuMSIK"
+    "IH0KfVBLAQIUAxQAAAAAAGKxcF3q4q7JwAAAAMAAAAATAAAAAAAAAAAAAACAAQAAAAAxMzk5Njg2NzUzMzA3MzYubnB5UEsBAhQDFAAAAAAAYrFwXTwtZSigAAAAoAAA"
+    "ABMAAAAAAAAAAAAAAIAB8QAAADEzOTk2ODY3NTMzMDY0MC5ucHlQSwECFAMUAAAAAABisXBd2ilXmJgAAACYAAAAEwAAAAAAAAAAAAAAgAHCAQAAMTM5OTY4NjY1MzEy"
+    "MjQwLm5weVBLAQIUAxQAAAAAAGKxcF2vGy2Q+AAAAPgAAAATAAAAAAAAAAAAAACAAYsCAAAxMzk5Njg2NjUzMTIzMzYubnB5UEsBAhQDFAAAAAAAYrFwXTM6H0yYAAAA"
+    "mAAAABMAAAAAAAAAAAAAAIABtAMAADEzOTk2ODY3NTMzMTg4OC5ucHlQSwECFAMUAAAAAABisXBdieJbqJgAAACYAAAAEwAAAAAAAAAAAAAAgAF9BAAAMTM5OTY4NjY1"
+    "MzE3OTA0Lm5weVBLAQIUAxQAAAAAAGKxcF3VKS2SsAAAALAAAAATAAAAAAAAAAAAAACAAUYFAAAxMzk5Njg2NjUzMTgwOTYubnB5UEsBAhQDFAAAAAAAYrFwXW2e+fSY"
+    "AAAAmAAAABMAAAAAAAAAAAAAAIABJwYAADEzOTk2ODY2NTMxODQ4MC5ucHlQSwECFAMUAAAACABisXBdAHJxMuYGAAAsaAAACwAAAAAAAAAAAAAAgAHwBgAAc2NoZW1h"
+    "Lmpzb25QSwECFAMUAAAAAABisXBd8mvZK5kBAACZAQAADgAAAAAAAAAAAAAAgAH/DQAAcmVma2VybmVsLmpzb25QSwUGAAAAAAoACgB9AgAAxA8AAFEAcmVma2VybmVs"
+    "IHNoYTI1NiA4ZTQ2YTc5MmM4ODA2YTU1NjgwZGFkZDkyNTFjMTZmMDk3Y2I5M2RhMGZlN2UwMWZlMmNkNWE5YWQ1OGMwZmVj"
+)
+
+
+def test_a_file_of_version_0_1_is_loaded_whatever_its_types_are_called_today(tmp_path):
+    """Written by refkernel 0.1.0: its types are found by their names, in the modules that they live in now."""
+    path = tmp_path / "old.rk"
+    path.write_bytes(base64.b64decode(VERSION_0_1))
+    assert read_about(path)["versions"]["refkernel"] == "0.1.0"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of another scikit-learn
+        model = load(path)
+    new = pd.DataFrame([[0.0, 0.0], [9.0, 9.0]], columns=["a", "b"])
+    np.testing.assert_allclose(model.decision_function(new), [0.1021555013527693, 0.4104068677932123], rtol=1e-9)
+
+
+def test_a_parameter_that_an_earlier_version_lacked_gets_its_default(samples, tmp_path):
+    """Later versions add parameters; the old files stay usable."""
+    path = save(rk.SVDD(cache_size=5).fit(samples(20, 2, 0)), tmp_path / "model.rk")
+    forge(path, lambda schema: attributes(schema).pop("cache_size"))
+    assert load(path).cache_size == rk.SVDD().cache_size
+
+
+@pytest.mark.parametrize("name", ["offset_", "kernel_", "support_", "n_features_in_"])
+def test_a_model_without_a_part_is_refused(name, samples, tmp_path):
+    path = save(rk.SVDD().fit(samples(20, 2, 0)), tmp_path / "model.rk")
+    forge(path, lambda schema: attributes(schema).pop(name))
+    with pytest.raises(ModelFileError, match=f"{name} is missing"):
+        load(path)
+
+
+@pytest.mark.parametrize("module", ["refkernel.own_types", "refkernel.kernels.deep.moved"])
+def test_types_of_this_package_may_move_between_modules(module, saved):
+    """The name of the type decides, not its module; a name that this package lacks stays unknown."""
+
+    def move(schema):
+        for found in nodes(schema):
+            if found["__module__"].startswith("refkernel."):
+                found["__module__"] = module
+
+    forge(saved, move)
+    assert isinstance(load(saved), rk.SVDD)
+    forge(saved, lambda schema: attributes(schema).update(kernel=node("ObjectNode", f"{module}.Absent", content=None)))
+    with pytest.raises(ModelFileError, match=rf"holds {module}\.Absent"):
+        load(saved)

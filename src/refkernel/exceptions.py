@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 __all__ = [
     "DataError",
     "DegenerateSolutionWarning",
@@ -10,7 +12,12 @@ __all__ = [
     "ModelFileError",
     "ResultsError",
     "TableError",
+    "printable",
 ]
+
+
+JOINERS = "\u200c\u200d\u00ad"
+"""Invisible characters that ordinary words of some languages contain."""
 
 
 class DegenerateSolutionWarning(UserWarning):
@@ -31,11 +38,27 @@ class FarSamplesWarning(UserWarning):
     """
 
 
-class ModelFileError(ValueError):
+def printable(text: str) -> str:
+    """The text with control characters spelled out (``\\x1b``), so that a terminal shows them and does not obey them."""
+    return "".join(letter if letter == "\n" or not _is_control(letter) else letter.encode("unicode_escape").decode() for letter in text)
+
+
+def _is_control(letter: str) -> bool:
+    return unicodedata.category(letter) in ("Cc", "Cf", "Cs") and letter not in JOINERS
+
+
+class _PrintableError(ValueError):
+    """An error whose message may quote a file."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(printable(str(message)))
+
+
+class ModelFileError(_PrintableError):
     """A model cannot be saved, or a file is not a model file, is damaged, too new, too large, or holds types not known to be safe."""
 
 
-class TableError(ValueError):
+class TableError(_PrintableError):
     """A file that is not a usable table; the message says what to do about it."""
 
 

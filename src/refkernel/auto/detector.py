@@ -155,7 +155,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         return self
 
     def _contamination(self) -> float:
-        share = 0.05 if isinstance(self.contamination, str) and self.contamination == "auto" else self.contamination
+        share: Any = 0.05 if isinstance(self.contamination, str) and self.contamination == "auto" else self.contamination
         if not (is_number(share) and 0 <= share < 0.5):
             raise ValueError(f'contamination={self.contamination!r} must be a share from 0 to below 0.5, or "auto".')
         return float(share)

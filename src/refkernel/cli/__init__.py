@@ -1,11 +1,36 @@
-"""The `refkernel` command."""
+"""The `refkernel` command. Its modules are imported when it is run: they need the extra ``cli``."""
 
-from . import experiments, study, tables
-from .app import app
+from __future__ import annotations
 
-__all__ = ["app", "experiments", "main", "study", "tables"]
+import sys
+from typing import Any
+
+__all__ = ["app", "main"]
+
+NEEDED = ("typer", "rich", "click", "pandas", "skops")
+"""What the extra ``cli`` installs."""
 
 
 def main() -> None:
     """Entry point of the `refkernel` command."""
-    app()
+    try:
+        command = _app()
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in NEEDED:
+            raise
+        sys.exit(f'The refkernel command needs {error.name}, which is not installed: pip install "refkernel[cli]"')
+    command()
+
+
+def _app() -> Any:
+    from . import experiments, study, tables  # noqa: F401 (they add their commands)
+    from .shared import app
+
+    return app
+
+
+def __getattr__(name: str) -> Any:
+    """``app`` is imported when it is asked for."""
+    if name == "app":
+        return _app()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

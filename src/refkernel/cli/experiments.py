@@ -9,10 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from ..datasets import list_tasks
-from ..experiments.article.protocol import ARTICLE_CLASSIFIERS, ROUTES, VARIANTS, Settings
-from ..experiments.article.runner import run
-from .app import RESUMES, Splits, app, clear_errors, console, names, with_bar
+from .shared import RESUMES, Splits, app, clear_errors, console, names, with_bar
 
 
 class Solver(StrEnum):
@@ -25,9 +22,9 @@ def reproduce(
     splits: Annotated[Splits, typer.Option(help="Our splits of embedded data (10 tasks), or the authors' (14).")] = Splits.embedded,
     data_dir: Annotated[Path | None, typer.Option(help="Folder with the authors' .mat files.")] = None,
     tasks: Annotated[str, typer.Option(help="Tasks, separated by commas; all by default.")] = "",
-    variants: Annotated[str, typer.Option(help="base, case1 … case7.")] = ",".join(VARIANTS),
-    classifiers: Annotated[str, typer.Option(help="svdd, ocsvm.")] = ",".join(ARTICLE_CLASSIFIERS),
-    routes: Annotated[str, typer.Option(help="kernel, mapping.")] = ",".join(ROUTES),
+    variants: Annotated[str, typer.Option(help="base, case1 … case7.")] = "base,case1,case2,case3,case4,case5,case6,case7",
+    classifiers: Annotated[str, typer.Option(help="svdd, ocsvm.")] = "svdd,ocsvm",
+    routes: Annotated[str, typer.Option(help="kernel, mapping.")] = "kernel,mapping",
     splits_count: Annotated[int, typer.Option(help="Splits of each task, 1 to 5.")] = 5,
     repeats: Annotated[int, typer.Option(help="Repetitions on each split.")] = 5,
     solver: Annotated[Solver, typer.Option(help="As the article's tools did, or all to the certificate.")] = Solver.article,
@@ -37,6 +34,9 @@ def reproduce(
     report: Annotated[bool, typer.Option(help="Build report.html at the end.")] = True,
 ) -> None:
     """Run the article's experiments; write rows.csv, tables and the report."""
+    from ..experiments.article.protocol import Settings
+    from ..experiments.article.runner import run
+
     settings = Settings(
         splits=splits.value,
         tasks=names(tasks),
@@ -78,6 +78,8 @@ def report(
 @app.command()
 def tasks(splits: Annotated[Splits, typer.Option()] = Splits.authors) -> None:
     """List the tasks that there are."""
+    from ..datasets import list_tasks
+
     table = Table("task", "data set", "target class", "targets", "outliers", "features", "embedded")
     for task in list_tasks(splits.value):
         sizes = (str(size) for size in (task.n_targets, task.n_outliers, task.n_features))

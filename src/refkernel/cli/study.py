@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from ..experiments.study import Settings, run
-from .app import RESUMES, Splits, app, clear_errors, console, names, with_bar
+from .shared import RESUMES, Splits, app, clear_errors, console, names, with_bar
 
 SHOWN = 12
 """Methods in the table at the end; the page has all."""
@@ -27,6 +26,8 @@ def study(
     out: Annotated[Path, typer.Option(help="Folder for the results; a run that was cut off is continued there.")] = Path("study"),
 ) -> None:
     """Compare every reference strategy, classifier and baseline by the article's protocol; write rows.csv and study.html."""
+    from ..experiments.study import Settings, run
+
     settings = Settings(splits=splits.value, tasks=names(tasks), splits_count=splits_count, repeats=repeats, seed=seed)
     with clear_errors(RESUMES):
         facts = with_bar("study", lambda progress: run(settings, out, jobs=jobs, data_dir=data_dir, progress=progress))

@@ -8,20 +8,18 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from ..tables.columns import named
-from ..tables.fitting import AUTO, AUTO_REFERENCES, DEFAULT_NU, DEFAULT_SCALE, NONE, OTHER, WIDE_SCALE, Recipe, Rows, fit_file
-from ..tables.reading import CsvFormat
-from ..tables.scoring import load_table_model, score_file
-from ..tables.writing import check_writable
-from .app import app, clear_errors, console, errors, names
+from .shared import app, clear_errors, console, errors, names, shown
 
-Delimiter = Annotated[str | None, typer.Option(help="Of a CSV file: one character, or tab. Found out by default.")]
+Delimiter = Annotated[str | None, typer.Option(help="Of a CSV file: one character, or tab. Detected by default.")]
 Decimal = Annotated[str, typer.Option(help="Decimal mark of a CSV file: . or ,")]
 Encoding = Annotated[str, typer.Option(help="Of a CSV file, such as utf-8, cp1252 or utf-16.")]
+Header = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether the first line of a CSV file names the columns; asked where it holds numbers."),
+]
 ModelFile = Annotated[Path, typer.Argument(help="A file of refkernel fit.")]
 
 
@@ -34,16 +32,14 @@ def fit(
     ] = None,
     target: Annotated[str | None, typer.Option(help="Its value for targets.")] = None,
     outlier: Annotated[
-        str | None, typer.Option(help=f"Its value for known outliers, or '{OTHER}'. By default other rows are left out.")
+        str | None, typer.Option(help="Its value for known outliers, or 'other'. By default other rows are left out.")
     ] = None,
     drop: Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")] = "",
     categorical: Annotated[str, typer.Option(help="Columns of numbers that are categories, separated by commas.")] = "",
     model: Annotated[str, typer.Option(help="svdd or ocsvm.")] = "svdd",
-    references: Annotated[str, typer.Option(help=f"{AUTO} ({AUTO_REFERENCES}), {NONE}, training, subset, normal, case1 … case7, …")] = AUTO,
-    nu: Annotated[float | None, typer.Option(help=f"Share of targets that may be left outside; {DEFAULT_NU} by default.")] = None,
-    scale: Annotated[
-        float | None, typer.Option(help=f"Width of the kernel; by default {WIDE_SCALE:g} for svdd with references, else {DEFAULT_SCALE:g}.")
-    ] = None,
+    references: Annotated[str, typer.Option(help="auto (case2), none, training, subset, normal, case1 … case7, …")] = "auto",
+    nu: Annotated[float | None, typer.Option(help="Share of targets that may be left outside; 0.1 by default.")] = None,
+    scale: Annotated[float | None, typer.Option(help="Width of the kernel; by default 10 for svdd with references, else 1.")] = None,
     search: Annotated[bool, typer.Option(help="Tune scale and nu, where they are not given. Needs known outliers.")] = False,
     seed: Annotated[int, typer.Option(help="Decides references and folds.")] = 0,
     impute: Annotated[
@@ -52,15 +48,18 @@ def fit(
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     encoding: Encoding = "utf-8",
+    header: Header = None,
 ) -> None:
     """Learn what is normal from a table, and save the model."""
     with clear_errors():
         from ..persistence import save
+        from ..tables import Recipe, Rows, fit_file
+        from ..tables.writing import check_writable
 
         check_writable(out, data)
         recipe = Recipe(model, references, nu, scale, search, seed, impute)
         rows = Rows(target_column, target, outlier)
-        fitted = fit_file(data, recipe, rows, _form(delimiter, decimal, encoding), names(drop), names(categorical))
+        fitted = fit_file(data, recipe, rows, _form(delimiter, decimal, encoding, header), names(drop), names(categorical))
         save(fitted.model, out, about=fitted.about)
         _notes(fitted.notes)
         _print_fit(fitted.about, out)
@@ -75,14 +74,24 @@ def score(
         bool, typer.Option("--proba-like", help="Add normality: the share of training targets with a lower decision value, 0 to 1.")
     ] = False,
     prefix: Annotated[str, typer.Option(help="Put before the names of the added columns.")] = "",
+    defuse: Annotated[
+        bool,
+        typer.Option(
+            "--defuse-formulas/--keep-formulas",
+            help="In CSV files, put an apostrophe before texts that a spreadsheet would run as formulas (=, +, -, @ first), or keep them.",
+        ),
+    ] = True,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     encoding: Encoding = "utf-8",
+    header: Header = None,
 ) -> None:
     """Score a table of any size: adds score, decision (score - threshold) and label (1 target, -1 outlier)."""
     with clear_errors():
+        from ..tables import load_table_model, score_file
+
         saved = load_table_model(model)
-        form = _form(delimiter, decimal, encoding)
+        form = _form(delimiter, decimal, encoding, header)
         columns = (TextColumn("score"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
         with Progress(*columns, console=errors, disable=not errors.is_terminal, transient=True) as bar:
             shown = bar.add_task("score", total=1.0)
@@ -93,11 +102,13 @@ def score(
                 form=form,
                 proba_like=proba_like,
                 prefix=prefix,
+                defuse=defuse,
                 progress=lambda share: bar.update(shown, completed=share),
             )
         _notes(_score_notes(result))
         share = 100.0 * result.outliers / result.rows
-        _say(f"{result.rows:,} rows: {result.rows - result.outliers:,} targets, {result.outliers:,} outliers ({share:.1f} %).")
+        kinds = f"{_counted(result.rows - result.outliers, 'target')}, {_counted(result.outliers, 'outlier')} ({share:.1f} %)"
+        _say(f"{_counted(result.rows, 'row')}: {kinds}.")
         _say(f"Scores: {out}")
 
 
@@ -105,14 +116,15 @@ def score(
 def inspect(model: ModelFile) -> None:
     """Say what a model is and what it was trained on."""
     with clear_errors():
-        from ..persistence import read_about
+        from ..tables import load_table_model
+        from ..tables.columns import named
 
-        saved, metadata = load_table_model(model), read_about(model)
-        _print_pairs(_identity(saved, metadata))
+        saved = load_table_model(model)
+        _print_pairs(_identity(saved))
         table = Table("feature", "type", "categories")
         for feature in saved.features:
             kind = ("number", "") if feature.categories is None else ("category", f"{len(feature.categories)}: {named(feature.categories)}")
-            table.add_row(escape(feature.name), kind[0], escape(kind[1]))
+            table.add_row(shown(feature.name), kind[0], shown(kind[1]))
         console.print(table)
 
 
@@ -125,30 +137,48 @@ def plot(
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     encoding: Encoding = "utf-8",
+    header: Header = None,
 ) -> None:
     """Draw decision values, the decision region, and the spectrum of the references."""
     with clear_errors():
+        from ..tables import load_table_model
         from ..tables.drawing import plot_file
 
-        drawn = plot_file(load_table_model(model), data, out, features=names(features), form=_form(delimiter, decimal, encoding))
-        _say(f"{drawn:,} rows drawn: {out}")
+        drawn = plot_file(load_table_model(model), data, out, features=names(features), form=_form(delimiter, decimal, encoding, header))
+        _say(f"{_counted(drawn, 'row')} drawn: {out}")
 
 
-def _form(delimiter, decimal, encoding):
-    return CsvFormat("\t" if delimiter in ("tab", "\\t") else delimiter, decimal, encoding)
+def _form(delimiter, decimal, encoding, header):
+    from ..tables.reading import CsvFormat
+
+    return CsvFormat("\t" if delimiter in ("tab", "\\t") else delimiter, decimal, encoding, header)
 
 
 def _say(text, to: Console = console):
-    to.print(escape(text), highlight=False, soft_wrap=True)
+    to.print(shown(text), highlight=False, soft_wrap=True)
 
 
 def _notes(notes):
     for note in notes:
-        errors.print(f"[yellow]Note:[/] {escape(note)}", highlight=False, soft_wrap=True)
+        errors.print(f"[yellow]Note:[/] {shown(note)}", highlight=False, soft_wrap=True)
+
+
+def _counted(count: int, thing: str, things: str | None = None) -> str:
+    from ..tables.columns import counted
+
+    return counted(count, thing, things)
 
 
 def _score_notes(result) -> list[str]:
-    notes = []
+    from ..tables.columns import named
+
+    notes = list(result.notes)
+    if result.defused:
+        verb = "begins" if result.defused == 1 else "begin"
+        notes.append(
+            f"{_counted(result.defused, 'text')} {verb} like a formula, and an apostrophe now stands before it: no spreadsheet runs it. "
+            "--keep-formulas leaves such texts unchanged."
+        )
     if result.extra:
         notes.append(f"Not used by the model, and kept: {named(result.extra)}.")
     if result.reordered:
@@ -157,8 +187,8 @@ def _score_notes(result) -> list[str]:
         counts = Counter(result.filled).most_common()
         notes.append("Missing values were filled as in training: " + named(f"{name} ({count:,})" for name, count in counts) + ".")
     for name, counts in result.unseen.items():
-        shown = named(f"{value} ({count:,})" for value, count in counts.most_common())
-        notes.append(f"Categories of {name} that training did not see are taken as none of the known: {shown}.")
+        seen = named(f"{value} ({count:,})" for value, count in counts.most_common())
+        notes.append(f"Categories of {name} that training did not see count as none of the known ones: {seen}.")
     return notes
 
 
@@ -167,8 +197,9 @@ def _print_fit(about, out):
     left_out = data["rows"] - data["targets"] - data["outliers"]
     categories = sum(feature["categories"] is not None for feature in features)
     pairs = {
-        "rows": f"{data['targets']:,} targets, {data['outliers']:,} known outliers" + (f", {left_out:,} left out" if left_out else ""),
-        "features": f"{len(features) - categories} numbers" + (f", {categories} categories" if categories else ""),
+        "rows": _trained_rows(data) + (f", {left_out:,} left out" if left_out else ""),
+        "features": _counted(len(features) - categories, "number")
+        + (f", {_counted(categories, 'category', 'categories')}" if categories else ""),
         "model": _recipe(about),
         "support vectors": f"{training['support_vectors']:,}",
         **_rank(training),
@@ -180,17 +211,20 @@ def _print_fit(about, out):
     _print_pairs(pairs)
 
 
-def _identity(saved, metadata) -> dict[str, Any]:
+def _trained_rows(data) -> str:
+    return f"{_counted(data['targets'], 'target')}, {_counted(data['outliers'], 'known outlier')}"
+
+
+def _identity(saved) -> dict[str, Any]:
     """What is known of a saved model, by name."""
-    about, classifier = saved.about, saved.model[-1] if hasattr(saved.model, "steps") else saved.model
-    versions = metadata.get("versions", {})
-    pairs = {"file": str(saved.path), "model": type(classifier).__name__}
+    about, detector = saved.about, saved.detector
+    pairs = {"file": str(saved.path), "model": type(detector).__name__}
     if "recipe" in about:
         data, training = about["data"], about["training"]
-        rule = "" if data["target_column"] is None else f" ({data['target_column']} = {data['target']})"
+        rule = "" if data["target_column"] is None else f" (targets: {data['target_column']} = {data['target']})"
         pairs |= {
             "model": _recipe(about),
-            "trained on": f"{data['file']}: {data['targets']:,} targets{rule}, {data['outliers']:,} known outliers",
+            "trained on": f"{data['file']}: {_trained_rows(data)}{rule}",
             "missing values": f"filled with the {about['recipe']['impute']}" if saved.imputes else "refused",
             "targets accepted": f"{100 * training['accepted_targets']:.1f} %",
             **_rejected(training),
@@ -198,24 +232,38 @@ def _identity(saved, metadata) -> dict[str, Any]:
         }
     return {
         **pairs,
-        "support vectors": f"{classifier.support_.size:,}",
-        "threshold": f"score >= {classifier.offset_:.6g}",
-        "duality gap": f"{classifier.duality_gap_:.1e}",
-        "made": metadata.get("created", "unknown"),
-        "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
+        **_facts(detector),
+        "made": saved.metadata["created"],
+        "versions": ", ".join(f"{name} {version}" for name, version in saved.metadata["versions"].items()),
     }
 
 
+def _facts(detector) -> dict[str, str]:
+    """What a detector knows of itself; not every kind has all of it."""
+    texts = {
+        "support vectors": ("support_", lambda rows: f"{rows.size:,}"),
+        "threshold": ("offset_", lambda offset: f"score >= {offset:.6g}"),
+        "duality gap": ("duality_gap_", lambda gap: f"{gap:.1e}"),
+    }
+    return {name: text(getattr(detector, attribute)) for name, (attribute, text) in texts.items() if hasattr(detector, attribute)}
+
+
 def _recipe(about):
+    from ..tables.recipe import AUTO, AUTO_REFERENCES
+
     recipe, training, found = about["recipe"], about["training"], about["search"]
-    name = {"svdd": "SVDD", "ocsvm": "one-class SVM"}[recipe["model"]]
+    name = {"svdd": "SVDD", "ocsvm": "one-class SVM"}.get(recipe["model"], recipe["model"])
     references = f"{AUTO} ({AUTO_REFERENCES})" if recipe["references"] == AUTO else recipe["references"]
     text = f"{name}, nu = {training['nu']:g}, scale = {training['scale']:g}, references: {references}"
     return text if found is None else f"{text}; best of {found['candidates']}, Gmean {100 * found['gmean']:.1f} % in validation"
 
 
 def _rank(training):
-    return {} if training["rank"] is None else {"rank": f"{training['rank']:,} of {training['references']:,} references"}
+    return (
+        {}
+        if training["rank"] is None or training["references"] is None
+        else {"rank": f"{training['rank']:,} of {training['references']:,} references"}
+    )
 
 
 def _rejected(training):
@@ -226,4 +274,4 @@ def _rejected(training):
 def _print_pairs(pairs):
     width = max(map(len, pairs)) + 2
     for name, value in pairs.items():
-        console.print(f"[bold]{name:<{width}}[/]{escape(value)}", highlight=False, soft_wrap=True)
+        console.print(f"[bold]{name:<{width}}[/]{shown(value)}", highlight=False, soft_wrap=True)

@@ -117,7 +117,7 @@ class RBF(Stationary):
         unit, X, Z = self._scaled(X, Z)
         if sp.issparse(X) or sp.issparse(Z):
             check_columns(X, Z)
-            return pairwise.rbf_kernel(X, Z, gamma=0.5 / unit**2)
+            return pairwise.rbf_kernel(X, Z, gamma=0.5 / unit / unit)
         X = np.asarray(X, dtype=np.float64)
         K = DistancesTo(X if Z is None else Z, np.sqrt(2.0) * unit, X.shape[0])(X)
         if Z is None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import shlex
 from collections import Counter
 from dataclasses import dataclass
+from io import StringIO
 from typing import Any
 
 import numpy as np
@@ -25,13 +28,16 @@ MOSTLY = 0.5
 """A text column with at least this share of numbers is meant to be numeric: its other values are mistakes."""
 
 MANY_DIFFERENT = 0.5
-"""A text column that differs in more than this share of its rows names the rows and says little about them."""
+"""A text column with different values in more than this share of its rows names the rows and says little about them."""
 
 MOST_CATEGORIES = 1_000
-"""Every category becomes a feature: more than this cost memory and time, and are hardly seen twice."""
+"""Every category becomes a feature. More than this many cost memory and time, and each is rarely seen twice."""
 
 FEW_ROWS = 10
 """In fewer rows than this, values all differ by chance."""
+
+MOST_REFUSED = 20
+"""Columns that cannot be used and are listed; an error for each of 10,000 would hide the first."""
 
 SHOWN = 5
 """Values, or columns, that a message names."""
@@ -91,28 +97,51 @@ def is_text(column: pd.Series) -> bool:
     return is_object_dtype(column) or is_string_dtype(column)
 
 
-def learn_features(frame: pd.DataFrame, decimal: str, categorical: tuple[str, ...]) -> list[Feature]:
-    """What each column of a training table is."""
-    features = [_learn(frame[name], decimal, name in categorical) for name in frame.columns]
-    if not features:
+def learn(frame: pd.DataFrame, decimal: str, categorical: tuple[str, ...]) -> tuple[list[Feature], pd.DataFrame]:
+    """What each column of a training table is, and its values as the model takes them."""
+    if not len(frame.columns):
         raise TableError("No column is left to learn from: all were dropped.")
-    return features
+    return _parsed(frame, list(frame.columns), lambda column: _learn(column, decimal, column.name in categorical))
 
 
 def model_input(frame: pd.DataFrame, features: list[Feature], decimal: str, first_row: int = 0) -> pd.DataFrame:
     """The features of some rows as the model takes them: float64, or text; NaN where a value is missing."""
-    columns = {}
-    for feature in features:
-        column = frame[feature.name]
-        if feature.categories is not None:
-            columns[feature.name] = pd.Series(texts(column), dtype=object)
+    known = {feature.name: feature for feature in features}
+    return _parsed(frame, list(known), lambda column: _read(column, known[column.name], decimal, first_row))[1]
+
+
+def _parsed(frame, names, parse) -> tuple[list[Feature], pd.DataFrame]:
+    """Each column parsed once; the columns that cannot be used, all in one error."""
+    features, values, refused = [], [], []
+    for name in names:
+        try:
+            feature, column = parse(frame[name])
+        except TableError as error:
+            refused.append(str(error))
             continue
-        _check_type(column)
-        values, wrong = numbers(column, decimal)
-        if wrong.any():
-            raise _not_numbers(column, wrong, decimal, first_row, "--drop it in fit")
-        columns[feature.name] = pd.Series(values)
-    return pd.DataFrame(columns)
+        features.append(feature)
+        values.append(column)
+    if refused:
+        more = f"\nand {len(refused) - MOST_REFUSED:,} more." if len(refused) > MOST_REFUSED else ""
+        start = f"{len(refused):,} columns cannot be used.\n" if len(refused) > 1 else ""
+        raise TableError(start + "\n".join(refused[:MOST_REFUSED]) + more)
+    return features, _frame(features, values)
+
+
+def _frame(features, values) -> pd.DataFrame:
+    """The columns side by side, all numbers in one array: a frame of thousands of arrays takes seconds where this takes none."""
+    numeric = [i for i, feature in enumerate(features) if feature.categories is None]
+    X = pd.DataFrame(
+        np.column_stack([values[i] for i in numeric]) if numeric else None,
+        columns=[features[i].name for i in numeric],
+        index=pd.RangeIndex(len(values[0])),
+    )
+    if len(numeric) == len(features):
+        return X
+    others = pd.DataFrame(
+        {feature.name: pd.Series(v, dtype=object) for feature, v in zip(features, values, strict=True) if feature.categories is not None}
+    )
+    return pd.concat([X, others], axis=1)[[feature.name for feature in features]]
 
 
 def missing_counts(X: pd.DataFrame) -> Counter[str]:
@@ -127,9 +156,10 @@ def missing_message(counts: Counter[str], rows: int, way_out: str) -> str:
 
 def check_finite(X: pd.DataFrame) -> None:
     """An error that names the columns with infinite values."""
-    counts = Counter({name: int(np.isinf(X[name]).sum()) for name in X.columns if X[name].dtype == np.float64})
+    infinite = np.isinf(_numbers_of(X)).sum(axis=0)
+    counts = Counter({str(name): int(count) for name, count in infinite[infinite > 0].items()})
     if +counts:
-        raise TableError(f"Infinite values in {_listed(+counts)} rows. Replace them by finite numbers, or leave the cells empty (missing).")
+        raise TableError(f"Infinite values in {_listed(+counts)}. Replace them by finite numbers, or leave the cells empty (missing).")
 
 
 def unseen(X: pd.DataFrame, features: list[Feature]) -> dict[str, Counter[str]]:
@@ -144,29 +174,47 @@ def unseen(X: pd.DataFrame, features: list[Feature]) -> dict[str, Counter[str]]:
 
 def constant_columns(X: pd.DataFrame) -> list[str]:
     """Columns with one value only."""
-    return [str(name) for name in X.columns if X[name].nunique() == 1]
+    values = _numbers_of(X)
+    same = (values.isna() | values.eq(values.bfill().iloc[0])).all() & values.notna().any()
+    others = [name for name in X.columns if name not in values.columns and X[name].nunique() == 1]
+    return [str(name) for name in [*values.columns[same], *others]]
 
 
 def row_names(X: pd.DataFrame) -> list[str]:
     """Columns that seem to name the rows: texts that nearly all differ, and whole numbers that count the rows."""
     if len(X) < FEW_ROWS:
         return []
-    return [str(name) for name in X.columns if _counts_rows(X[name]) or _names_rows(X[name])]
+    values = _numbers_of(X)
+    counting = values.columns[(np.diff(values.to_numpy(), axis=0) == 1.0).all(axis=0)]
+    naming = [name for name in X.columns.difference(values.columns, sort=False) if X[name].nunique() > MANY_DIFFERENT * len(X)]
+    return [str(name) for name in X.columns if name in {*counting, *naming}]
 
 
 def check_not_empty(X: pd.DataFrame) -> None:
     """An error for columns that have no value at all."""
-    empty = [str(name) for name in X.columns if X[name].isna().all()]
+    empty = [str(name) for name in X.columns[X.isna().all()]]
     if len(empty) == len(X.columns):
         raise TableError(f"All values of all {len(X):,} rows are missing: there is nothing to learn from.")
     if empty:
-        raise TableError(f"No row has a value in {named(empty)}. Leave the empty columns out: --drop {','.join(empty)}.")
+        raise TableError(f"No row has a value in {named(empty)}. Leave the empty columns out: {option('--drop', empty)}.")
 
 
-def named(names) -> str:
+def named(names, shown: int = SHOWN) -> str:
     """Some names for a message."""
-    names = list(names)
-    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+    names = list(map(str, names))
+    return ", ".join(names[:shown]) + (f" and {len(names) - shown:,} more" if len(names) > shown else "")
+
+
+def counted(count: int, thing: str, things: str | None = None) -> str:
+    """``1 row``, ``2 rows``."""
+    return f"{count:,} {thing if count == 1 else things or thing + 's'}"
+
+
+def option(flag: str, names) -> str:
+    """An option with a list of columns, as a shell takes it when it is pasted."""
+    text = StringIO()
+    csv.writer(text, lineterminator="").writerow(list(names))
+    return f"{flag} {shlex.quote(text.getvalue())}"
 
 
 def _learn(column, decimal, categorical):
@@ -174,26 +222,37 @@ def _learn(column, decimal, categorical):
     if not categorical:
         values, wrong = numbers(column, decimal)
         if not wrong.any():
-            return Feature(str(column.name))
+            return Feature(str(column.name)), values
         _check_mark(column, wrong, decimal)
-        filled = wrong.sum() + np.isfinite(values).sum()
-        if np.isfinite(values).sum() >= MOSTLY * filled:
-            raise _not_numbers(
-                column, wrong, decimal, 0, f"take it as categories (--categorical {column.name}), or leave it out (--drop {column.name})"
-            )
-    categories = sorted({cell for cell in texts(column) if cell == cell})
+        found = np.isfinite(values).sum()
+        if found >= MOSTLY * (wrong.sum() + found):
+            ways = f"take it as categories ({option('--categorical', [column.name])}), or leave it out ({option('--drop', [column.name])})"
+            raise _not_numbers(column, wrong, decimal, 0, ways)
+    cells = texts(column)
+    categories = sorted({cell for cell in cells if cell == cell})
     if len(categories) > MOST_CATEGORIES:
         raise TableError(
             f"Column {column.name} holds {len(categories):,} different texts; at most {MOST_CATEGORIES:,} categories can be used. "
-            f"If it names the rows, leave it out: --drop {column.name}."
+            f"If it names the rows, leave it out: {option('--drop', [column.name])}."
         )
-    return Feature(str(column.name), tuple(categories))
+    return Feature(str(column.name), tuple(categories)), cells
+
+
+def _read(column, feature, decimal, first_row):
+    if feature.categories is not None:
+        return feature, texts(column)
+    _check_type(column)
+    values, wrong = numbers(column, decimal)
+    if wrong.any():
+        raise _not_numbers(column, wrong, decimal, first_row, "leave the column out in fit (--drop)")
+    return feature, values
 
 
 def _check_type(column):
     if not (is_text(column) or is_numeric_dtype(column) or is_bool_dtype(column)):
         raise TableError(
-            f"Column {column.name} has the type {column.dtype}; numbers and text can be used. Convert it, or --drop {column.name}."
+            f"Column {column.name} has the type {column.dtype}; numbers and text can be used. Convert it, or leave it out: "
+            f"{option('--drop', [column.name])}."
         )
 
 
@@ -219,8 +278,8 @@ def _not_numbers(column, wrong, decimal, first_row, way_out):
     _check_mark(column, wrong, decimal)
     where = int(np.flatnonzero(wrong)[0])
     return TableError(
-        f"Column {column.name} should hold numbers, and {int(wrong.sum())} of {len(column):,} values are none: the first is "
-        f"{texts(column)[where]!r} in row {first_row + where + 1:,} after the header. Mend the values, or {way_out}."
+        f"Column {column.name} should be numeric, but {int(wrong.sum())} of {counted(len(column), 'value')} are not numbers: the first is "
+        f"{texts(column)[where]!r} in row {first_row + where + 1:,} after the header. Correct the values, or {way_out}."
     )
 
 
@@ -229,12 +288,8 @@ def _listed(counts):
     return ", ".join(shown) + (f" and {len(counts) - SHOWN} more columns" if len(counts) > SHOWN else "")
 
 
-def _counts_rows(column):
-    return column.dtype == np.float64 and bool((np.diff(column.to_numpy()) == 1.0).all())
-
-
-def _names_rows(column):
-    return column.dtype != np.float64 and column.nunique() > MANY_DIFFERENT * len(column)
+def _numbers_of(X) -> pd.DataFrame:
+    return X.select_dtypes(np.float64)
 
 
 def _arrow_numbers(column):

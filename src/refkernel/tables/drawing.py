@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from .._files import replacing
 from .._validation import OUTLIER
 from ..exceptions import TableError
 from .columns import texts
 from .reading import CsvFormat, open_table, read_whole
 from .scoring import Scored, TableModel, check_names, checked_input
-from .writing import check_writable, replacing
+from .writing import check_writable
 
 PICTURES = (".png", ".svg", ".html")
 PANEL = (6.4, 4.4)

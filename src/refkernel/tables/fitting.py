@@ -1,4 +1,4 @@
-"""A model from a table: which rows are targets, what the columns are, the pipeline, and what to know about it later."""
+"""A model from a table: choose the rows, learn the columns, fit the pipeline, and record what to know about it later."""
 
 from __future__ import annotations
 
@@ -10,114 +10,39 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.pipeline import Pipeline
 
-from .._training import HOW_TO_PASS_OUTLIERS
-from .._validation import OUTLIER, check_choice, check_nu, check_positive
-from ..exceptions import TableError
-from ..feature_map import ReferenceKernel
-from ..kernels import RBF
-from ..model_selection import OneClassGridSearch
-from ..one_class_svm import OneClassSVM
-from ..preprocessing import TargetImputer, TargetScaler
-from ..references import NAMES, Normal
-from ..svdd import SVDD
+from .._validation import OUTLIER
+from ..exceptions import FarSamplesWarning, TableError
 from .columns import (
-    Feature,
     check_finite,
     check_not_empty,
     constant_columns,
-    learn_features,
+    counted,
+    learn,
     missing_counts,
     missing_message,
-    model_input,
     named,
+    option,
     row_names,
     texts,
 )
 from .reading import CsvFormat, open_table, read_whole
-
-CLASSIFIERS: dict[str, type] = {"svdd": SVDD, "ocsvm": OneClassSVM}
-
-AUTO, NONE = "auto", "none"
-AUTO_REFERENCES = "case2"
-"""What ``auto`` stands for: as many draws of N(0, 1) as there are targets, the article's best choice for SVDD."""
-
-MOST_AUTO_REFERENCES = 1_000
-"""``auto`` draws no more references than this: their factorisation then takes about a second, whatever the number of rows."""
-
-MOST_AUTO_ENTRIES = 10**8
-"""Nor more than give a feature matrix (targets × references) of 800 MB."""
+from .recipe import OTHER, Recipe, Rows, pipeline, search_of
 
 OPTIONS_OF_OUTLIERS = "give --target-column, --target and --outlier"
-"""How the command line is told of known outliers."""
-
-DEFAULT_NU = 0.1
-
-WIDE_SCALE = 10.0
-"""SVDD on references, without a search: over the ten embedded tasks (50 splits, case2, nu = 0.1) a scale of 1 accepts samples far from
-everything in all splits (Gmean 41 %), 3.16 in 4, and 10 in none (Gmean 73 %)."""
-
-DEFAULT_SCALE = 1.0
-"""For the other models: the article's width rule as it is."""
+"""How known outliers are passed on the command line."""
 
 FAR = 1e6
-"""So many standard deviations from the targets, an RBF kernel is 0 against all references, and decisions have reached their limit."""
+"""At this many standard deviations from the targets an RBF kernel is 0 against all references, and decisions have reached their limit."""
 
 ACCEPTS_FAR = (
     "This model accepts samples that are far from all training rows: a reference kernel brings them near the centre. Try a larger --scale, "
     "--search with known outliers, or --references none, which rejects them always."
 )
 
-IMPUTE = ("median",)
-
-SEARCHED_SCALES = tuple(float(f"{10.0**half:.3g}") for half in np.arange(-2.0, 2.5, 0.5))
-SEARCHED_NUS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
-"""The article's grid is coarse: half decades of the width and smaller nu gain one to three points of Gmean."""
-
-FOLDS = 5
-OTHER = "other"
-
 PERCENT = np.linspace(0.0, 100.0, 101)
 """Normality is linear between the percentiles of the training targets' decision values."""
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Which rows train: targets are those with ``target`` in ``target_column``, known outliers those with ``outlier`` (or any other)."""
-
-    target_column: str | None = None
-    target: str | None = None
-    outlier: str | None = None
-
-    def __post_init__(self):
-        if self.target_column is None and (self.target is not None or self.outlier is not None):
-            raise TableError("--target and --outlier are values of a column: name it by --target-column.")
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """What to train."""
-
-    model: str = "svdd"
-    references: str = AUTO
-    nu: float | None = None
-    scale: float | None = None
-    search: bool = False
-    seed: int = 0
-    impute: str | None = None
-
-    def __post_init__(self):
-        check_choice("--model", self.model, CLASSIFIERS)
-        check_choice("--references", self.references, [AUTO, NONE, *sorted(NAMES)])
-        if self.impute is not None:
-            check_choice("--impute", self.impute, IMPUTE)
-        if self.nu is not None:
-            check_nu(self.nu)
-        if self.scale is not None:
-            check_positive("--scale", self.scale)
 
 
 @dataclass
@@ -135,12 +60,11 @@ def fit_file(data: Path, recipe: Recipe, rows: Rows, form: CsvFormat, drop=(), c
     frame = read_whole(table)
     _check_columns(frame, table.path, "--drop", drop)
     _check_columns(frame, table.path, "--categorical", categorical)
-    notes: list[str] = []
+    notes: list[str] = list(table.notes)
     kept, y = choose_rows(frame, rows, table.path, notes)
     chosen = frame.loc[kept].drop(columns=[*drop, *([rows.target_column] if rows.target_column else [])]).reset_index(drop=True)
     _check_count(y, table.path)
-    features = learn_features(chosen, table.decimal, tuple(categorical))
-    X = model_input(chosen, features, table.decimal)
+    features, X = learn(chosen, table.decimal, tuple(categorical))
     check_not_empty(X[y != OUTLIER])
     _check_cells(X, recipe, notes)
     _note_columns(X[y != OUTLIER], notes)
@@ -177,20 +101,10 @@ def choose_rows(frame: pd.DataFrame, rows: Rows, path: Path, notes: list[str]) -
     kept = is_target | is_outlier
     if not kept.all():
         hint = "" if rows.outlier else f" --outlier {OTHER} takes them as known outliers."
-        notes.append(f"{int((~kept).sum()):,} rows with another {rows.target_column} are left out.{hint}")
+        left_out = int((~kept).sum())
+        verb = "is" if left_out == 1 else "are"
+        notes.append(f"{counted(left_out, 'row')} with another {rows.target_column} {verb} left out.{hint}")
     return kept, np.where(is_target, 1.0, OUTLIER)[kept]
-
-
-def pipeline(features: list[Feature], recipe: Recipe, targets: int) -> Pipeline:
-    """Columns to features, features to the targets' scale, and the classifier."""
-    classifier = CLASSIFIERS[recipe.model]
-    nu = DEFAULT_NU if recipe.nu is None else recipe.nu
-    steps = [
-        ("columns", _columns(features, recipe.impute)),
-        ("scale", TargetScaler()),
-        ("model", classifier(_kernel(recipe, targets), nu=nu, random_state=recipe.seed)),
-    ]
-    return Pipeline(steps)
 
 
 def facts(model: Pipeline, X: pd.DataFrame, y: np.ndarray) -> dict[str, Any]:
@@ -219,72 +133,38 @@ def _fit(model, X, y, recipe, notes):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            fitted = (_search(model, y, recipe) if recipe.search else model).fit(X, y)
+            fitted = (search_of(model, y, recipe) if recipe.search else model).fit(X, y)
         except ValueError as error:
-            raise TableError(str(error).replace(HOW_TO_PASS_OUTLIERS, OPTIONS_OF_OUTLIERS)) from error
-    notes += dict.fromkeys(str(warning.message) for warning in caught)
+            hint = "" if (y == OUTLIER).any() else f" For known outliers, {OPTIONS_OF_OUTLIERS}."
+            raise TableError(f"{error}{hint}") from error
+    told = (warning for warning in caught if warning.category is not FarSamplesWarning)  # ACCEPTS_FAR says it with the options there are
+    notes += dict.fromkeys(str(warning.message) for warning in told)
     if not recipe.search:
         return fitted, None
     return fitted.best_estimator_, {"candidates": len(fitted.cv_results_["params"]), "gmean": fitted.best_score_}
 
 
-def _search(model, y, recipe):
-    kernel = "model__kernel__scale" if recipe.references == NONE else "model__kernel__kernel__scale"
-    grid = {
-        kernel: SEARCHED_SCALES if recipe.scale is None else (recipe.scale,),
-        "model__nu": SEARCHED_NUS if recipe.nu is None else (recipe.nu,),
-    }
-    folds = min(FOLDS, int((y == OUTLIER).sum()), int((y != OUTLIER).sum()))
-    return OneClassGridSearch(model, grid, cv=folds, random_state=recipe.seed)
-
-
-def _columns(features, impute):
-    numbers = [feature.name for feature in features if feature.categories is None]
-    texts = [feature.name for feature in features if feature.categories is not None]
-    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    parts = [
-        ("numbers", "passthrough" if impute is None else TargetImputer(strategy=impute), numbers),
-        ("categories", encoder if impute is None else make_pipeline(TargetImputer(strategy="most_frequent"), encoder), texts),
-    ]
-    return ColumnTransformer([part for part in parts if part[2]], verbose_feature_names_out=False)
-
-
-def _kernel(recipe, targets):
-    if recipe.references == NONE:
-        return RBF(_scale(recipe))
-    references: Any = AUTO_REFERENCES if recipe.references == AUTO else recipe.references
-    if recipe.references == AUTO and targets > MOST_AUTO_REFERENCES:
-        references = Normal(max(1, min(MOST_AUTO_REFERENCES, MOST_AUTO_ENTRIES // targets)))
-    return ReferenceKernel(RBF(_scale(recipe)), references)
-
-
-def _scale(recipe):
-    if recipe.scale is not None:
-        return recipe.scale
-    return WIDE_SCALE if recipe.model == "svdd" and recipe.references != NONE else DEFAULT_SCALE
-
-
-def _rows_with(values, value, option, column):
+def _rows_with(values, value, flag, column):
     """True where a value is; an error that lists the values there are."""
     found = Counter(values.dropna())
     there = ", ".join(f"{name} ({count:,})" for name, count in found.most_common(10)) or "none"
     if value is None:
         raise TableError(f"--target-column {column} needs --target: one of its values. There are {there}.")
     if value.strip() not in found:
-        raise TableError(f"{option} {value!r} is no value of {column}. There are {there}.")
+        raise TableError(f"{flag} {value!r} is not a value of {column}. There are {there}.")
     return (values == value.strip()).to_numpy()
 
 
-def _check_columns(frame, path, option, names):
+def _check_columns(frame, path, flag, names):
     absent = [name for name in names if name not in frame.columns]
     if absent:
-        raise TableError(f"{option}: {path} has no column {named(absent)}. Its columns are {', '.join(map(str, frame.columns))}.")
+        raise TableError(f"{flag}: {path} has no column {named(absent)}. Its columns are {named(frame.columns, 50)}.")
 
 
 def _check_count(y, path):
     targets = int((y != OUTLIER).sum())
     if targets < 2:
-        raise TableError(f"{path} has {targets} target row; a description needs at least 2, and 30 or more to mean something.")
+        raise TableError(f"{path} has {counted(targets, 'target')}; a model needs at least 2, and 30 or more to mean something.")
 
 
 def _check_outliers(y, recipe):
@@ -312,7 +192,7 @@ def _note_columns(X, notes):
         notes.append(f"Constant in the targets, so of no use: {named(constant)}.")
     names = row_names(X)
     if names:
-        notes.append(f"{named(names)} seems to name the rows rather than describe them. If so, leave it out: --drop {','.join(names)}.")
+        notes.append(f"{named(names)} seems to name the rows rather than describe them. If so, leave it out: {option('--drop', names)}.")
 
 
 def _kinds(y):

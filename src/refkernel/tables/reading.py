@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import csv
 import os
+import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import StringIO
@@ -35,17 +37,26 @@ BLOCK_BYTES = 1 << 21
 BLOCK_ROWS = 1 << 14
 """Rows of a block where rows are counted."""
 
+EXCEL = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
+WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+"""How workbooks begin: a zip archive, or the older container of Microsoft Office."""
+
+NUMBER_WORDS = ("inf", "infinity", "nan")
+"""Words that Python reads as numbers, and that may name a column."""
+
 GZIP_MARK = b"\x1f\x8b"
 BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
 
 @dataclass(frozen=True)
 class CsvFormat:
-    """How CSV files are written. A delimiter of None is found out."""
+    """How CSV files are written. A delimiter of None is detected."""
 
     delimiter: str | None = None
     decimal: str = "."
     encoding: str = "utf-8"
+    header: bool | None = None
+    """Whether the first line names the columns. None: yes, but ask where it holds numbers."""
 
     def __post_init__(self):
         if self.decimal not in (".", ","):
@@ -63,6 +74,7 @@ def open_table(path: Path, form: CsvFormat) -> CsvTable | ParquetTable:
         raise TableError(f"{path} is a folder. Name a CSV or Parquet file in it.")
     if path.stat().st_size == 0:
         raise TableError(f"{path} is empty (0 bytes). A table needs a header and rows.")
+    _check_kind(path)
     return ParquetTable(path) if is_parquet(path) else CsvTable(path, form)
 
 
@@ -84,13 +96,21 @@ class CsvTable:
         sample = _sample(path, self.encoding)
         self.delimiter = form.delimiter or find_delimiter(sample)
         header, self._header_lines = _header(sample, self.delimiter, path)
+        if form.header is None:
+            _ask_for_header(header, path)
+        if form.header is False:
+            header, self._header_lines = [""] * len(header), 0
         self.names = _checked_names(header, path)
         self._check_delimiter(sample)
         self._size, self._position = path.stat().st_size, lambda: 0
+        self.notes: list[str] = []
+        self._is_checked = False
 
     def blocks(self) -> Iterator[pd.DataFrame]:
         """The rows, in their order; an error where there is none."""
-        self._check_end()
+        if not self._is_checked:
+            self._check_lines()
+        self._is_checked = True
         some = False
         for block in self._arrow_blocks() if pa is not None else self._python_blocks():
             if len(block):
@@ -112,7 +132,9 @@ class CsvTable:
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             if not sum(map(len, self._python_blocks())):  # it names the line; Arrow wants a row after the header
                 return
-            raise TableError(f"{self.path} cannot be read: {error}.") from error
+            raise TableError(
+                f"{self.path} cannot be read: {error}. Pass --encoding or --delimiter if the file is written in another way."
+            ) from error
 
     def _arrow_reader(self, file):
         encoding = "utf-8" if self.encoding == "utf-8-sig" else self.encoding
@@ -126,27 +148,9 @@ class CsvTable:
         )
 
     def _python_blocks(self):
-        with self.path.open(encoding=self.encoding, newline="") as file:
-            self._position = lambda: os.lseek(file.fileno(), 0, os.SEEK_CUR) if not file.closed else self._size
-            reader = csv.reader(file, delimiter=self.delimiter, strict=True)
-            try:
-                yield from self._frames(reader)
-            except csv.Error as error:
-                raise TableError(
-                    f"{self.path}, line {reader.line_num}: {error}. A quoted cell is not closed, or the file was cut off there."
-                ) from error
-            except UnicodeDecodeError as error:
-                raise _not_decoded(self.path, error) from error
-
-    def _frames(self, reader):
         rows: list[list[str]] = []
-        while reader.line_num < self._header_lines:
-            next(reader)
-        for row in reader:
-            if row and len(row) != len(self.names):
-                raise self._wrong_length(reader.line_num, row)
-            if row:
-                rows.append(row)
+        for _, row in self._python_rows():
+            rows.append(row)
             if len(rows) == BLOCK_ROWS:
                 yield pd.DataFrame(rows, columns=self.names, dtype=object)
                 rows = []
@@ -157,19 +161,82 @@ class CsvTable:
         why = "The file was cut off there, or" if len(row) < len(self.names) else "A cell holds an unquoted delimiter, or"
         return TableError(
             f"{self.path}, line {line}: {len(row)} cells, but the header has {len(self.names)}. {why} the delimiter is not {delimiter}: "
-            "mend the line, or pass --delimiter."
+            "correct the line, or pass --delimiter."
         )
 
-    def _check_end(self):
-        """A file that ends inside a quoted cell has no last newline and an odd number of quotes."""
-        with self.path.open("rb") as file:
-            file.seek(-1, 2)
-            if file.read(1) in b"\n\r\0":
-                return
-            file.seek(0)
-            quotes = sum(block.count(b'"') for block in iter(lambda: file.read(BLOCK_BYTES), b""))
-        if quotes % 2:
-            raise TableError(f"{self.path} ends inside a quoted cell: the file was cut off. Write or download it again.")
+    def _check_lines(self):
+        """Check the quotes: Arrow accepts one that is never closed, and loses the lines after it, so Python's strict reader goes first."""
+        quotes, returns = 0, 0
+        for block in _blocks_of_bytes(self.path, self.encoding):
+            if b"\0" in block:
+                raise TableError(
+                    f"{self.path} holds NUL characters: it is damaged, or not {self._encoding_name()}. Write it again, or pass --encoding."
+                )
+            quotes += block.count(b'"')
+            returns += _lone_returns(block)
+        if not quotes and not returns:
+            return
+        width, swallowed = len(self.names) - 1, 0
+        for _, row in self._python_rows():
+            for cell in row:
+                returns -= _lone_returns(cell)
+                if "\n" in cell:
+                    swallowed += sum(part.count(self.delimiter) == width > 0 for part in cell.splitlines())
+        if returns:
+            raise TableError(
+                f"{self.path}, line {self._line_of_return()}: a carriage return without a line feed, as old Macs wrote. It may end "
+                "a line or not. Save the file with line feeds (LF)."
+            )
+        if swallowed:
+            self.notes.append(
+                f"{swallowed:,} lines inside quoted cells look like rows. If a quote is missing somewhere, these rows were not read."
+            )
+
+    def _python_rows(self):
+        """(line, cells) of each row that is not blank, by Python's strict reader."""
+        with self.path.open(encoding=self.encoding, newline="") as file:
+            self._position = lambda: os.lseek(file.fileno(), 0, os.SEEK_CUR) if not file.closed else self._size
+            reader = csv.reader(file, delimiter=self.delimiter, strict=True)
+            start = 1
+            try:
+                while reader.line_num < self._header_lines:
+                    next(reader)
+                start = reader.line_num + 1
+                for row in reader:
+                    if row and len(row) != len(self.names):
+                        raise self._wrong_length(start, row)
+                    if row:
+                        yield start, row
+                    start = reader.line_num + 1
+            except csv.Error as error:
+                raise self._not_csv(error, start, reader.line_num) from error
+            except UnicodeDecodeError as error:
+                raise _not_decoded(self.path, error, self.encoding) from error
+
+    def _line_of_return(self):
+        """The line, by line feeds, of the first carriage return that stands alone."""
+        line = 1
+        for block in _blocks_of_bytes(self.path, self.encoding):
+            found = re.search(rb"\r(?!\n)", block)
+            if found:
+                return line + block.count(b"\n", 0, found.start())
+            line += block.count(b"\n")
+        return line
+
+    def _not_csv(self, error, start, line):
+        if "unexpected end" in str(error):
+            return TableError(
+                f"{self.path}, line {start}: ends inside a quoted cell. A quote that opens there is never closed, and would swallow "
+                f"{max(line - start, 0):,} more lines; or the file was cut off. Close or double the quote, or write the file again."
+            )
+        if "field larger" in str(error):
+            return TableError(
+                f"{self.path}, line {start}: a cell has more than {csv.field_size_limit():,} characters. A quote may be missing."
+            )
+        return TableError(f"{self.path}, line {start}: {error}. A quote inside a quoted cell must be doubled; correct the line.")
+
+    def _encoding_name(self):
+        return self.encoding.upper().removesuffix("-SIG")
 
     def _check_delimiter(self, sample):
         better = find_delimiter(sample)
@@ -198,9 +265,10 @@ class ParquetTable:
         try:
             self._file = parquet.ParquetFile(path)
         except pa.ArrowInvalid as error:
-            raise TableError(f"{path} is no Parquet file, or a broken one: {error} Write it again, or end its name in .csv.") from error
+            raise TableError(f"{path} is not a Parquet file, or a broken one: {error} Write it again, or end its name in .csv.") from error
         self.names = _checked_names(self._file.schema_arrow.names, path)
         self._rows, self._read = self._file.metadata.num_rows, 0
+        self.notes: list[str] = []
 
     def blocks(self) -> Iterator[pd.DataFrame]:
         """The rows, in their order; an error where there is none."""
@@ -229,10 +297,54 @@ def find_delimiter(sample: str) -> str:
     """The delimiter that gives the rows of a sample one and the same number of cells, and most of them; a comma if none does."""
 
     def worth(delimiter):
-        widths = [len(row) for row in csv.reader(StringIO(sample), delimiter=delimiter) if row]
-        return (len(set(widths)) == 1 and widths[0] > 1, widths[0] if widths else 0)
+        try:
+            widths = [len(row) for row in csv.reader(StringIO(sample), delimiter=delimiter) if row]
+        except csv.Error:  # reported with its line when the rows are read
+            widths = []
+        return (len(set(widths)) == 1 and widths[0] > 1, widths[0] if widths else _cells_of_first_line(sample, delimiter))
 
     return max(DELIMITERS, key=worth)
+
+
+def _cells_of_first_line(sample, delimiter):
+    return sample.lstrip("\r\n").splitlines()[0].count(delimiter) + 1
+
+
+def _check_kind(path):
+    """Files that are not text, by their first bytes."""
+    with path.open("rb") as file:
+        start = file.read(max(map(len, WORKBOOKS)))
+    if path.suffix.lower() in EXCEL or (start.startswith(WORKBOOKS) and not is_parquet(path)):
+        raise TableError(f"{path} is a workbook of Excel or a similar program. Save its sheet as a CSV file (UTF-8), and pass that.")
+
+
+def _ask_for_header(header, path):
+    """An error for a first line that seems to be a row: all cells are numbers, or some have decimals."""
+    cells = [cell.strip() for cell in header if cell.strip()]
+    found = [cell for cell in cells if _is_number(cell)]
+    if found and (len(found) == len(cells) or any(not cell.lstrip("+-").isdigit() and cell.lower() not in NUMBER_WORDS for cell in found)):
+        raise TableError(
+            f"{path}: the first line holds numbers ({', '.join(found[:3])}), where names of columns are expected. Pass --no-header if it "
+            "is a row (columns are then called column 1, column 2, …), or --header if these are the names."
+        )
+
+
+def _blocks_of_bytes(path, encoding):
+    """The bytes of a file, block by block, in an encoding where ASCII characters are single bytes."""
+    wide = encoding.lower().replace("_", "-").startswith(("utf-16", "utf16", "utf-32", "utf32"))
+    try:
+        with path.open(encoding=encoding, newline="") if wide else path.open("rb") as file:
+            while block := file.read(BLOCK_BYTES):
+                if block[-1:] in ("\r", b"\r"):  # its line feed may come next
+                    block += file.read(1)
+                yield block.encode() if wide else block
+    except UnicodeDecodeError as error:
+        raise _not_decoded(path, error, encoding) from error
+
+
+def _lone_returns(text):
+    pair, one = (b"\r\n", b"\r") if isinstance(text, bytes) else ("\r\n", "\r")
+    return text.count(one) - text.count(pair)
 
 
 def _is_number(text) -> bool:
@@ -260,36 +372,44 @@ def _sample(path, encoding):
         with path.open(encoding=encoding, newline="") as file:
             sample, rest = file.read(SAMPLE_BYTES), file.read(1)
     except UnicodeDecodeError as error:
-        raise _not_decoded(path, error) from error
+        raise _not_decoded(path, error, encoding) from error
     if not sample.strip():
         raise TableError(f"{path} holds nothing but white space. A table needs a header and rows.")
     if "\r" in sample and "\n" not in sample:
-        raise TableError(f"{path} ends its lines with a carriage return alone, as old Macs did. Save it with today's line ends (LF).")
+        raise TableError(f"{path} ends its lines with a carriage return alone, as old Macs did. Save it with line feeds (LF).")
     lines = sample.splitlines(keepends=True)
     return "".join(lines[:-1]) if len(lines) > 1 and rest else sample
 
 
 def _first_row(sample, delimiter):
-    return next(row for row in csv.reader(StringIO(sample), delimiter=delimiter) if row)
+    try:
+        return next((row for row in csv.reader(StringIO(sample), delimiter=delimiter) if row), [])
+    except csv.Error:
+        return []
 
 
 def _header(sample, delimiter, path):
     """The first row that is not blank, and the number of lines up to its end."""
     reader = csv.reader(StringIO(sample), delimiter=delimiter)
     try:
-        header = next(row for row in reader if row)
+        header = next((row for row in reader if row), [])
     except csv.Error as error:
-        raise TableError(f"{path} is no CSV file: {error}.") from error
+        raise TableError(
+            f"{path} is not a CSV file: its first line ends in a carriage return, or holds a broken quote ({error})."
+        ) from error
+    if not header:
+        raise TableError(f"{path} has no header. A table needs one line of names, and rows.")
     return header, reader.line_num
 
 
 def _checked_names(header, path):
     """Stripped column names; a column without one is called by its number."""
     names = [name.strip() or f"column {number}" for number, name in enumerate(header, start=1)]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
+        verb = "name appears" if len(twice) == 1 else "names appear"
         raise TableError(
-            f"{path}: {len(twice)} column names are there more than once: {', '.join(twice)}. Columns are matched by name: rename them."
+            f"{path}: {len(twice):,} column {verb} more than once: {', '.join(twice[:20])}. Columns are matched by name: rename them."
         )
     return names
 
@@ -302,9 +422,9 @@ def _encoding(name):
     return "utf-8-sig" if name.lower().replace("_", "-") in ("utf-8", "utf8") else name
 
 
-def _not_decoded(path, error):
+def _not_decoded(path, error, encoding):
     byte = error.object[error.start : error.start + 1].hex()
     return TableError(
-        f"{path} is not {error.encoding.upper().removesuffix('-SIG')}: byte 0x{byte} is none of its characters. "
+        f"{path} is not {encoding.upper().removesuffix('-SIG')}: byte 0x{byte} is not one of its characters. "
         "Pass --encoding: cp1252 or latin-1 for Western European files, utf-16 for some exports."
     )

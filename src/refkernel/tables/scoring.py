@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ import pandas as pd
 from .._threads import one_blas_thread
 from .._timing import Clock
 from ..exceptions import ModelFileError, TableError
-from ..persistence import load, read_about
+from ..persistence import open_model
+from ..persistence.description import mismatch
 from .columns import Feature, check_finite, is_text, missing_counts, missing_message, model_input, named, unseen
 from .fitting import PERCENT
 from .reading import CsvFormat, CsvTable, ParquetTable, is_parquet, open_table
@@ -22,6 +24,7 @@ from .writing import check_writable, table_writer
 
 ADDED = ("score", "decision", "label")
 NORMALITY = "normality"
+MOST_NESTED = 20
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,17 @@ class TableModel:
     path: Path
     model: Any
     features: list[Feature]
-    about: dict[str, Any]
+    metadata: dict[str, Any]
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the maker of the model wrote into its file."""
+        return self.metadata["about"]
+
+    @property
+    def detector(self) -> Any:
+        """The estimator that decides: the last step of a pipeline, the best of a search."""
+        return final(self.model)
 
     @property
     def imputes(self) -> bool:
@@ -49,21 +62,72 @@ class Scored:
     reordered: bool = False
     unseen: dict[str, Counter[str]] = field(default_factory=dict)
     filled: Counter[str] = field(default_factory=Counter)
+    defused: int = 0
+    notes: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
+
+
+ABOUT = {
+    "data": {
+        "file": str,
+        "rows": int,
+        "targets": int,
+        "outliers": int,
+        "target_column": (str, None),
+        "target": (str, None),
+        "outlier": (str, None),
+        "dropped": [str],
+    },
+    "features": [{"name": str, "categories": ([str], None)}],
+    "recipe": {"model": str, "references": str, "impute": (str, None)},
+    "search": ({"candidates": int, "gmean": float}, None),
+    "training": {
+        "support_vectors": int,
+        "rank": (int, None),
+        "references": (int, None),
+        "scale": float,
+        "nu": float,
+        "threshold": float,
+        "duality_gap": float,
+        "accepted_targets": float,
+        "rejected_outliers": (float, None),
+        "decision_percentiles": [float],
+    },
+}
+"""What ``refkernel fit`` writes about a model, as a pattern of ``mismatch``."""
 
 
 def load_table_model(path: Path) -> TableModel:
     """A model of ``refkernel fit``, or another one that was fitted on a data frame of numbers."""
-    model, about = load(path), read_about(path).get("about") or {}
-    if about.get("made_by") and not {"data", "features", "recipe", "search", "training"} <= set(about):
-        raise ModelFileError(f"{path}: its description is not whole. Make it again with refkernel fit.")
-    if "features" in about:
+    saved = open_model(path)
+    model, about = saved.model, saved.metadata["about"]
+    if "made_by" in about or "features" in about:
+        problem = mismatch(about, ABOUT)
+        if problem:
+            raise ModelFileError(f"{path}: {problem} in its description. The file is damaged or forged: make it again with refkernel fit.")
         features = [Feature.from_dict(item) for item in about["features"]]
+        known = getattr(model, "feature_names_in_", None)
+        if known is None or list(known) != [feature.name for feature in features]:
+            raise ModelFileError(f"{path} describes other columns than its model takes. The file is damaged or forged.")
+        if len(about["training"]["decision_percentiles"]) != PERCENT.size or (np.diff(about["training"]["decision_percentiles"]) < 0).any():
+            raise ModelFileError(f"{path}: decision_percentiles are not {PERCENT.size} rising numbers. The file is damaged or forged.")
     elif hasattr(model, "feature_names_in_"):
         features = [Feature(str(name)) for name in model.feature_names_in_]
     else:
         raise ModelFileError(f"{path} does not say which columns its model takes: make it with refkernel fit, or fit it on a data frame.")
-    return TableModel(Path(path), model, features, about)
+    return TableModel(Path(path), model, features, saved.metadata)
+
+
+def final(model: Any) -> Any:
+    """The estimator that decides: the last step of a pipeline, the best of a search."""
+    for _ in range(MOST_NESTED):
+        if getattr(model, "best_estimator_", None) is not None:
+            model = model.best_estimator_
+        elif getattr(model, "steps", None):
+            model = model.steps[-1][-1]
+        else:
+            return model
+    raise ModelFileError(f"The model is nested more than {MOST_NESTED} times.")
 
 
 def score_file(
@@ -74,26 +138,37 @@ def score_file(
     form: CsvFormat = CsvFormat(),  # noqa: B008 (frozen)
     proba_like: bool = False,
     prefix: str = "",
+    defuse: bool = True,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Scored:
-    """Write the table with the columns score, decision and label (and normality) added, in its order of rows."""
+    """Write the table with the columns score, decision and label (and normality) added, in its order of rows.
+
+    ``defuse`` puts an apostrophe before texts that a spreadsheet would run as formulas.
+    """
     table = open_table(data, form)
     percentiles = _percentiles(saved) if proba_like else None
     result = Scored(extra=check_names(table, saved, [prefix + name for name in (*ADDED, *([NORMALITY] if proba_like else []))]))
     check_writable(out, data, saved.path)
     order = [feature.name for feature in saved.features]
-    result.reordered = [name for name in table.names if name in order] != order
+    used = set(order)
+    result.reordered = [name for name in table.names if name in used] != order
     clock = Clock()
-    with one_blas_thread(), table_writer(out, table.delimiter) as writer:  # BLAS holds 100 MB for its threads, and blocks are small
+    numeric = frozenset(feature.name for feature in saved.features if feature.categories is None)
+    with (
+        one_blas_thread(),
+        table_writer(out, table.delimiter, defuse, numeric) as writer,
+    ):  # BLAS holds 100 MB for its threads, and blocks are small
         for block in table.blocks():
             X = checked_input(block, saved, table, result)
             clock.lap("reading")
-            added = decide(saved.model, X, percentiles).add_prefix(prefix)
+            added = decide(saved, X, percentiles).add_prefix(prefix)
             clock.lap("computing")
             _count(result, X, added[f"{prefix}label"], saved)
             writer.write(_output(block, X, added, table, out))
             clock.lap("writing")
             progress(table.share_read())
+        result.defused = writer.defused
+    result.notes = table.notes
     clock.lap("writing")
     result.seconds = clock.stages
     return result
@@ -108,20 +183,37 @@ def checked_input(block: pd.DataFrame, saved: TableModel, table, result: Scored)
     return X
 
 
-def decide(model, X: pd.DataFrame, percentiles=None) -> pd.DataFrame:
+def decide(saved: TableModel, X: pd.DataFrame, percentiles=None) -> pd.DataFrame:
     """score, decision = score - threshold, label = +1 where decision >= 0 else -1; with percentiles normality too."""
-    score = model.score_samples(X)
-    decision = score - (model[-1] if hasattr(model, "steps") else model).offset_
+    detector = saved.detector
+    if not hasattr(detector, "score_samples") or not hasattr(detector, "offset_"):
+        raise ModelFileError(f"{saved.path} holds a {type(detector).__name__}, which gives no scores. Save a detector such as SVDD.")
+    with _trouble_of(saved):
+        score = saved.model.score_samples(X)
+        decision = score - detector.offset_
     columns = {"score": score, "decision": decision, "label": np.where(decision >= 0, 1, -1)}
     if percentiles is not None:
         columns[NORMALITY] = normality(decision, percentiles)
     return pd.DataFrame(columns)
 
 
+@contextmanager
+def _trouble_of(saved):
+    """The rows were checked: what goes wrong now is the model's fault, and is reported as such."""
+    try:
+        yield
+    except (MemoryError, OSError):
+        raise
+    except Exception as error:
+        raise ModelFileError(
+            f"{saved.path} cannot score ({type(error).__name__}: {error}). The file is damaged or forged, or its model needs other columns."
+        ) from error
+
+
 def normality(decision: np.ndarray, percentiles) -> np.ndarray:
     """The share of training targets with a lower decision value, from 0 to 1, linear between their percentiles.
 
-    It never falls as the decision value rises. It is no probability: a new target is as likely to get 0.05 as 0.95.
+    It never falls as the decision value rises. It is not a probability: a new target is as likely to get 0.05 as 0.95.
     """
     return np.interp(decision, percentiles, PERCENT / 100.0)
 
@@ -129,18 +221,20 @@ def normality(decision: np.ndarray, percentiles) -> np.ndarray:
 def check_names(table: CsvTable | ParquetTable, saved: TableModel, added: list[str]) -> list[str]:
     """The columns that the model does not use; an error for those that are missing or would be there twice."""
     wanted = [feature.name for feature in saved.features]
-    absent = [name for name in wanted if name not in table.names]
+    there = set(table.names)
+    absent = [name for name in wanted if name not in there]
     if absent:
         raise TableError(
-            f"{table.path} lacks {len(absent)} of the {len(wanted)} columns of {saved.path.name}: {', '.join(absent)}. "
-            f"It has {', '.join(table.names)}. Names must match; their order is free."
+            f"{table.path} lacks {len(absent):,} of the {len(wanted):,} columns of {saved.path.name}: {named(absent, 20)}. "
+            f"It has {named(table.names, 20)}. Names must match; their order is free."
         )
-    twice = [name for name in added if name in table.names]
+    twice = [name for name in added if name in there]
     if twice:
         raise TableError(
             f"{table.path} has a column {named(twice)} already, which would be added. Rename it, or pass --prefix, such as rk_."
         )
-    return [name for name in table.names if name not in wanted]
+    used = set(wanted)
+    return [name for name in table.names if name not in used]
 
 
 def _missing(saved, table):
@@ -176,4 +270,4 @@ def _output(block, X, added, table, out):
         return block.assign(**{name: X[name].to_numpy() for name in X if X[name].dtype == np.float64 and is_text(block[name])}, **added)
     if table.decimal == ",":
         added = added.astype(str).apply(lambda column: column.str.replace(".", ",", regex=False))
-    return block.assign(**added)
+    return pd.concat([block, added], axis=1)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from .._files import replacing
 from ..exceptions import TableError
+from .columns import is_text
 from .reading import import_parquet, is_parquet
 
 try:
@@ -20,18 +24,6 @@ try:
     import pyarrow.csv as arrow_csv
 except ImportError:  # the extra parquet; CSV files are then written by pandas
     pa = None
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary name beside ``path``. The file becomes ``path`` at the end, and is removed if there is an error before."""
-    check_writable(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def check_writable(path: Path, *inputs: Path) -> None:
@@ -48,31 +40,74 @@ def check_writable(path: Path, *inputs: Path) -> None:
         raise TableError(f"{path} cannot be written: no permission for the folder {folder}. Choose another --out.")
 
 
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)*|[.,]\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity|nan)", re.IGNORECASE)
+
+
 @contextmanager
-def table_writer(path: Path, delimiter: str) -> Iterator[CsvWriter | ParquetWriter]:
-    """Writes blocks of rows to a file that appears when all are written."""
+def table_writer(
+    path: Path, delimiter: str, defuse: bool = True, numeric: frozenset[str] = frozenset()
+) -> Iterator[CsvWriter | ParquetWriter]:
+    """Writes blocks of rows to a file that appears when all are written; ``defuse`` and ``numeric``: see :func:`defused`."""
+    check_writable(path)
     with replacing(path) as temporary:
-        writer = ParquetWriter(temporary) if is_parquet(path) else CsvWriter(temporary, delimiter)
+        writer = ParquetWriter(temporary) if is_parquet(path) else CsvWriter(temporary, delimiter, defuse, numeric)
         try:
             yield writer
         finally:
             writer.close()
 
 
+def defused(block: pd.DataFrame, numeric: frozenset[str] = frozenset()) -> tuple[pd.DataFrame, int]:
+    """The block with an apostrophe before each text that a spreadsheet would run as a formula, and the number of those.
+
+    Such texts begin with =, +, -, @, a tab or a carriage return. Numbers stay as they are, whatever their sign; ``numeric`` columns hold
+    nothing else.
+    """
+    changed, count = {}, 0
+    for name in block.columns:
+        if name in numeric or not is_text(block[name]):
+            continue
+        is_formula = _starts_formula(block[name])
+        if is_formula.any():
+            cells = block[name].astype(object)
+            is_formula &= ~cells.map(_is_number, na_action="ignore").fillna(True).to_numpy(dtype=bool)
+            cells[is_formula] = "'" + cells[is_formula]
+            changed[name], count = cells, count + int(is_formula.sum())
+    return (block.assign(**changed), count) if changed else (block, 0)
+
+
+def _starts_formula(column) -> np.ndarray:
+    return column.str.startswith(FORMULA_STARTS).fillna(False).to_numpy(dtype=bool).copy()
+
+
+def _is_number(cell) -> bool:
+    return NUMBER.fullmatch(cell.strip()) is not None
+
+
+def _defused_cell(text) -> str:
+    return f"'{text}" if text.startswith(FORMULA_STARTS) and not _is_number(text) else text
+
+
 class CsvWriter:
     """Blocks of rows as CSV, UTF-8, the header first. Cells are quoted where they must be."""
 
-    def __init__(self, path: Path, delimiter: str):
-        self.delimiter = delimiter
+    def __init__(self, path: Path, delimiter: str, defuse: bool = True, numeric: frozenset[str] = frozenset()):
+        self.delimiter, self._defuse, self._numeric = delimiter, defuse, numeric
+        self.defused = 0
         self._file = path.open("wb")
         self._has_header = False
 
     def write(self, block: pd.DataFrame) -> None:
         if not self._has_header:
             text = StringIO()
-            csv.writer(text, delimiter=self.delimiter, lineterminator="\n").writerow(block.columns)
+            names = [_defused_cell(str(name)) if self._defuse else name for name in block.columns]
+            csv.writer(text, delimiter=self.delimiter, lineterminator="\n").writerow(names)
             self._file.write(text.getvalue().encode())
             self._has_header = True
+        if self._defuse:
+            block, count = defused(block, self._numeric)
+            self.defused += count
         if pa is None:
             block.to_csv(self._file, header=False, index=False, sep=self.delimiter, lineterminator="\n")
         else:
@@ -96,12 +131,14 @@ class CsvWriter:
 class ParquetWriter:
     """Blocks of rows as Parquet, all with the types of the first one."""
 
+    defused = 0  # no spreadsheet runs text of a typed column
+
     def __init__(self, path: Path):
         self._path, self._parquet = path, import_parquet()
         self._writer: Any = None
 
     def write(self, block: pd.DataFrame) -> None:
-        rows = pa.Table.from_pandas(block, preserve_index=False).replace_schema_metadata(None)  # pandas' own types are no one else's matter
+        rows = pa.Table.from_pandas(block, preserve_index=False).replace_schema_metadata(None)  # pandas' own types concern no other reader
         if self._writer is None:
             self._writer = self._parquet.ParquetWriter(self._path, rows.schema)
         self._writer.write_table(rows.cast(self._writer.schema))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import signal
 import threading
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from .. import __version__
-from ..exceptions import DataError, ResultsError
+from ..exceptions import DataError, ResultsError, printable
 
 app = typer.Typer(help="One-class classification with reference kernels.", no_args_is_help=True, add_completion=False)
 console = Console()
@@ -29,7 +30,7 @@ def _say_version(wanted: bool):
 
 @app.callback()
 def main(
-    version: Annotated[bool, typer.Option("--version", help="Say which.", is_eager=True, callback=_say_version)] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_say_version)] = False,
 ) -> None:
     """One-class classification with reference kernels."""
 
@@ -43,7 +44,7 @@ class Splits(StrEnum):
 
 
 class clear_errors:
-    """Errors that a user can mend are one message and exit code 1, not a traceback; a run that is ended cleans up after itself."""
+    """Errors that a user can fix are one message and exit code 1, not a traceback; a run that is stopped cleans up after itself."""
 
     def __init__(self, stopped="Stopped. Nothing was written."):
         self._stopped = stopped
@@ -57,7 +58,7 @@ class clear_errors:
         if self._in_main:
             signal.signal(signal.SIGTERM, self._before)
         if isinstance(error, DataError | ResultsError | ImportError | ValueError | OSError):
-            errors.print(f"[bold red]Error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+            errors.print(f"[bold red]Error:[/] {shown(str(error))}", highlight=False, soft_wrap=True)
             raise typer.Exit(1) from error
         if isinstance(error, KeyboardInterrupt):
             errors.print(self._stopped)
@@ -84,5 +85,11 @@ def with_bar(name: str, call: Callable):
 
 
 def names(text: str) -> tuple[str, ...]:
-    """The names in a list that is separated by commas."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
+    """The names in a list separated by commas; one that holds a comma is put in double quotes."""
+    cells = next(csv.reader([text], skipinitialspace=True), [])
+    return tuple(name.strip() for name in cells if name.strip())
+
+
+def shown(text: str) -> str:
+    """Text for a console: markup and control characters are shown, and not obeyed."""
+    return escape(printable(text))

@@ -1,0 +1,246 @@
+"""Model files that are safe to open: ``save``, ``load`` and ``read_about``.
+
+A model file is a zip archive in the format of skops, which rebuilds objects from plain data. Two things are added: the entry
+``refkernel.json`` says what the model is and what made it, and the archive's comment ends in the SHA-256 of all bytes before it, so that
+no changed byte goes unnoticed. The checksum finds damage. Against forgery there are limits on size (``sealed``), closed lists of what may
+be rebuilt (``known``, ``schema``) and a check of the arrays against each other (``checks``). SECURITY.md states what is promised.
+
+Needs the extra ``save`` (skops).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from inspect import isclass
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import sklearn
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.utils.validation import check_is_fitted
+
+from .._files import write_bytes
+from ..exceptions import ModelFileError, printable
+from .checks import check_model
+from .description import FORMAT, description
+from .known import INTERNAL_TYPES, known_types
+from .schema import check_schema, nodes, unknown_names, with_current_names
+from .sealed import ABOUT_ENTRY, SCHEMA_ENTRY, SealedFile, reading, seal
+
+__all__ = ["INTERNAL_TYPES", "ModelFileError", "SavedModel", "known_types", "load", "open_model", "read_about", "save"]
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """A model and what its file says about it."""
+
+    model: Any
+    metadata: dict[str, Any]
+
+
+def save(model, path, *, about=None) -> Path:
+    """Write a fitted estimator or pipeline to a file, whole or not at all.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator of this package or of scikit-learn, or a pipeline or search of such.
+    path : path
+        The file to write; one that exists is replaced.
+    about : dict, optional
+        Anything to keep with the model that is plain JSON: strings, numbers, booleans, None, lists and dicts with strings as keys.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Notes
+    -----
+    A model whose kernel or scoring is a function or a class of your own can be saved if that is at the top level of a module, where it is
+    found again by its name. ``load`` asks for its name in ``trusted``.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, refkernel as rk
+    >>> from refkernel.persistence import load, read_about, save
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = save(rk.SVDD().fit(X), f"{folder.name}/model.rk", about={"source": "sensor 7"})
+    >>> load(path).predict([[0.0, 0.0], [9.0, 9.0]])
+    array([ 1, -1])
+    >>> read_about(path)["about"]
+    {'source': 'sensor 7'}
+    >>> folder.cleanup()
+    """
+    skops_io = _skops_io()
+    check_is_fitted(model)
+    about = _checked_about(about)
+    try:
+        data = skops_io.dumps(model)
+    except Exception as error:
+        raise ModelFileError(f"This {type(model).__name__} holds something that cannot be saved: {error}") from error
+    with ZipFile(io.BytesIO(data)) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    schema = json.loads(entries[SCHEMA_ENTRY])
+    other_types = unknown_names(schema)
+    _check_can_be_found(schema, other_types)
+    metadata = {"format": FORMAT, "package": "refkernel", **description(model), "other_types": other_types, "about": about}
+    return write_bytes(path, seal({**entries, ABOUT_ENTRY: json.dumps(metadata, indent=1).encode()}), "The model")
+
+
+def load(path, *, trusted: Sequence[str] = (), max_bytes: int | None = None) -> Any:
+    """Rebuild the model of a file that ``save`` has written. No code of the file runs.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    trusted : list of str
+        Full names ("module.Name") of types and functions to accept besides those that :func:`known_types` lists. They are imported, and may
+        be called: list only what you know.
+    max_bytes : int, optional
+        Accept contents up to this size. By default 2 GB, and above 64 MB no more than 20 times the size of the file.
+
+    Returns
+    -------
+    estimator
+        The model; its results are those of the saved one, bit for bit, with the same versions of the libraries.
+
+    Raises
+    ------
+    ModelFileError
+        If there is no such file, or it is damaged, not a model file, too new, too large, or holds types that are not known to be safe.
+
+    Warns
+    -----
+    UserWarning
+        If another version of scikit-learn made the file.
+    """
+    return open_model(path, trusted=trusted, max_bytes=max_bytes).model
+
+
+def open_model(path, *, trusted: Sequence[str] = (), max_bytes: int | None = None) -> SavedModel:
+    """``load`` and ``read_about`` in one reading of the file.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    trusted : list of str
+        As for :func:`load`.
+    max_bytes : int, optional
+        As for :func:`load`.
+
+    Returns
+    -------
+    SavedModel
+        ``model`` and ``metadata``.
+    """
+    skops_io = _skops_io()
+    trusted_names = _checked_names(trusted)
+    file = SealedFile(Path(path), max_bytes)
+    with reading(file.path):
+        entries = file.entries()
+        schema = with_current_names(json.loads(entries[SCHEMA_ENTRY]))
+        names = check_schema(file.path, schema, entries, file.limit, trusted_names)
+    _warn_of_other_version(file.path, file.metadata["versions"].get("scikit-learn"))
+    with reading(file.path):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InconsistentVersionWarning)  # said above, once, and without the file's own words
+            model = skops_io.loads(_archive(entries | {SCHEMA_ENTRY: json.dumps(schema).encode()}), trusted=names)
+        check_model(file.path, model, file.metadata)
+    return SavedModel(model, file.metadata)
+
+
+def read_about(path, *, max_bytes: int | None = None) -> dict[str, Any]:
+    """What a model file says about itself, without building the model.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    max_bytes : int, optional
+        As for :func:`load`.
+
+    Returns
+    -------
+    dict
+        ``format``, ``package``, ``versions`` (of python and the libraries), ``created`` (UTC), ``model`` (its class), ``n_features_in``
+        and ``feature_names_in`` (None where the model has none), ``other_types`` (what ``load`` wants in ``trusted``), and the user's
+        ``about``. All of it is what the file claims.
+    """
+    return SealedFile(Path(path), max_bytes).metadata
+
+
+def _skops_io():
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError('Model files need skops: pip install "refkernel[save]".') from error
+    return skops.io
+
+
+def _checked_about(about) -> dict:
+    """The user's dict, if it comes back from JSON as it is."""
+    about = {} if about is None else about
+    try:
+        is_plain = isinstance(about, dict) and json.loads(json.dumps(about, allow_nan=False)) == about
+    except (TypeError, ValueError):
+        is_plain = False
+    if not is_plain:
+        raise ValueError(
+            f"about={about!r} is not plain JSON: pass a dict of strings, finite numbers, booleans, None, lists and dicts, with strings as "
+            "keys (no tuples, arrays or dates)."
+        )
+    return about
+
+
+def _checked_names(trusted) -> set[str]:
+    if isinstance(trusted, str) or not all(isinstance(name, str) for name in trusted):
+        raise TypeError(f'trusted={trusted!r} must be a list of full names, such as ["module.Name"].')
+    return set(trusted)
+
+
+def _check_can_be_found(schema, names) -> None:
+    """Every function and class of the user must be what its name finds in its module: the file holds no more than the name."""
+    for node in nodes(schema):
+        module, name = node["__module__"], node["__class__"]
+        if f"{module}.{name}" in names and not _is_found(node, module, name):
+            raise ModelFileError(
+                f"{module}.{name} cannot be saved with the model: the file keeps only its name, and by that name it cannot be found again. "
+                "Define it at the top level of a module of its own (not in a script, notebook or function, and no lambda), best as a "
+                'subclass of refkernel.kernels.Kernel if it is a kernel, fit again, and load with trusted=["module.Name"].'
+            )
+
+
+def _is_found(node, module, name) -> bool:
+    found = getattr(sys.modules.get(module), name, None)
+    if module == "__main__":  # another one in every session
+        return False
+    return id(found) == node["__id__"] if node["__loader__"] in ("FunctionNode", "TypeNode") else isclass(found)
+
+
+def _warn_of_other_version(path, made_with) -> None:
+    if made_with != sklearn.__version__:
+        warnings.warn(
+            f"{path} was made with scikit-learn {printable(str(made_with))}, and this is {sklearn.__version__}: results may differ. Check "
+            "them and save the model again, or fit it anew.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def _archive(entries) -> bytes:
+    """The entries as skops takes them, each as long as it was found to be."""
+    buffer = io.BytesIO()
+    with ZipFile(buffer, "w") as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()

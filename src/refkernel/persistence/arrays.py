@@ -1,0 +1,64 @@
+"""Arrays inside a model file: their headers must say what their bytes hold, before NumPy or SciPy opens them."""
+
+from __future__ import annotations
+
+import io
+from math import prod
+from zipfile import ZipFile
+
+import numpy as np
+
+from ..exceptions import ModelFileError
+from .sealed import check_size, unpack
+
+KINDS = "biufcSU"
+"""Booleans, numbers and texts. Python objects would be pickles; other kinds are not part of a model."""
+
+HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+SPARSE_FORMATS = ("csr", "csc")
+SPARSE_PARTS = frozenset({"data.npy", "indices.npy", "indptr.npy", "shape.npy", "format.npy", "_is_array.npy"})
+
+
+def check_array(path, entry: str, content: bytes) -> None:
+    """An error unless an entry is one array in NumPy's format, as long as its header says."""
+    stream = io.BytesIO(content)
+    version = np.lib.format.read_magic(stream)
+    if version not in HEADERS:
+        raise ModelFileError(f"{path}: the array {entry} is in version {version} of NumPy's format; models use 1.0 and 2.0.")
+    shape, _, dtype = HEADERS[version](stream)
+    if dtype.hasobject:
+        raise ModelFileError(f"{path}: the array {entry} holds pickled objects, which are never opened (allow_pickle=False).")
+    if dtype.kind not in KINDS:
+        raise ModelFileError(f"{path}: the array {entry} has the type {dtype}, which no model has.")
+    count: int = prod(map(int, shape))
+    declared, found = count * dtype.itemsize, len(content) - stream.tell()
+    if declared != found or min(shape, default=0) < 0 or (dtype.itemsize == 0 and count):
+        raise ModelFileError(
+            f"{path}: the array {entry} of shape {shape} and type {dtype} should have {declared:,} bytes and has {found:,}."
+        )
+
+
+def check_sparse(path, entry: str, content: bytes) -> None:
+    """An error unless an entry is a sparse matrix in SciPy's format, in one of two layouts, with sound arrays."""
+    with ZipFile(io.BytesIO(content)) as archive:
+        parts = unpack(path, archive, sum(part.file_size for part in archive.infolist()))
+    if not set(parts) <= SPARSE_PARTS:
+        raise ModelFileError(
+            f"{path}: the sparse matrix {entry} holds {sorted(set(parts) - SPARSE_PARTS)[:3]}, which SciPy does not write."
+        )
+    for name, part in parts.items():
+        check_array(path, f"{entry}/{name}", part)
+    form = np.load(io.BytesIO(parts["format.npy"])).item()
+    if (form.decode("ascii") if isinstance(form, bytes) else form) not in SPARSE_FORMATS:
+        raise ModelFileError(f"{path}: the sparse matrix {entry} has the format {form!r}; models use {' and '.join(SPARSE_FORMATS)}.")
+
+
+def unpacked_size(path, content: bytes, limit: int) -> int:
+    """The bytes that an entry takes: a sparse matrix is an archive of its own, and may declare no more than ``limit``."""
+    if not content.startswith(b"PK"):
+        return len(content)
+    with ZipFile(io.BytesIO(content)) as archive:
+        declared = sum(part.file_size for part in archive.infolist())
+    check_size(path, declared, limit)
+    return len(content) + declared

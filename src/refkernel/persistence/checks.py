@@ -1,0 +1,241 @@
+"""The parts of a loaded model against each other: shapes, types and index ranges, before anything is computed with them.
+
+``RULES`` says for each attribute what it must be. A shape is a tuple of sizes; a size is a number, or the name of one, which must be the
+same wherever the object uses it: ``d`` is the number of features. Names of classes are enough, as a file can only hold known ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, clone
+from sklearn.preprocessing import OneHotEncoder
+
+from ..exceptions import ModelFileError
+
+MT19937_WORDS = 624
+"""The length of a RandomState's key: its position reaches from 0 to this, and NumPy does not check it."""
+
+
+@dataclass(frozen=True)
+class Array:
+    """Finite floats of a shape; integers from ``lowest`` on where that is given; booleans where ``dtype`` says so."""
+
+    shape: tuple[int | str, ...]
+    lowest: int | None = None
+    dtype: str = "f"
+
+    def problem(self, value: Any, sizes: dict[str, int]) -> str | None:
+        kinds = "iu" if self.lowest is not None else self.dtype
+        if not (isinstance(value, np.ndarray) or sp.issparse(value)) or value.dtype.kind not in kinds:
+            return f"is not an array of type {kinds!r}: {_shown(value)}"
+        if value.ndim != len(self.shape) or any(not _fits(*pair, sizes) for pair in zip(self.shape, value.shape, strict=True)):
+            return f"has the shape {value.shape}; {tuple(sizes.get(size, size) for size in self.shape)} was expected"  # type: ignore[arg-type]
+        data = value.data if sp.issparse(value) else value
+        if self.lowest is not None and value.size and value.min() < self.lowest:
+            return f"holds {value.min()}, below {self.lowest}"
+        return None if np.isfinite(data).all() else "holds values that are not finite"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A finite number; a whole one from ``lowest`` on where that is given. ``size`` names it as a size."""
+
+    lowest: int | None = None
+    size: str | None = None
+
+    def problem(self, value: Any, sizes: dict[str, int]) -> str | None:
+        kind: Any = Real if self.lowest is None else Integral
+        if isinstance(value, bool | np.bool_) or not isinstance(value, kind) or not np.isfinite(float(value)):
+            return f"is not a {'finite' if self.lowest is None else 'whole'} number: {_shown(value)}"
+        if self.lowest is not None and value < self.lowest:
+            return f"is {value}, below {self.lowest}"
+        return None if self.size is None or _fits(self.size, int(value), sizes) else f"is {value}, not {sizes[self.size]}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A kernel or a map: an object of its own, or a function or name that stands for one."""
+
+    def problem(self, value: Any, sizes: dict[str, int]) -> str | None:
+        if not isinstance(value, BaseEstimator | str) and not callable(value):
+            return f"is not a kernel: {_shown(value)}"
+        found = getattr(value, "n_features_in_", None)
+        return None if found is None or "d" not in sizes or found == sizes["d"] else f"takes {found} features, not {sizes['d']}"
+
+
+Rule = Array | Number | Part
+
+FEATURES: dict[str, Rule] = {"n_features_in_": Number(1, size="d")}
+"""Of every object that has these attributes: it comes first, and gives ``d``."""
+
+RULES: dict[str, dict[str, Rule]] = {
+    "support": {
+        "support_": Array(("s",), lowest=0),
+        "dual_coef_": Array((1, "s")),
+        "support_vectors_": Array(("s", "d")),
+        "offset_": Number(),
+        "radius_": Number(),
+        "duality_gap_": Number(),
+    },
+    "kernel": {"kernel_": Part()},
+    "references": {
+        "references_": Array(("m", "d")),
+        "reference_indices_": Array(("m",), lowest=-1),
+        "eigenvalues_": Array(("r",)),
+        "rank_": Number(0, size="r"),
+    },
+    "residual": {"map_": Part(), "rank_": Number(0), "held_out_": Array(("h",), lowest=0), "offset_": Number()},
+    "ellipsoid": {"covariance_": Array(("d", "d")), "center_": Array(("d",))},
+    "scaler": {"kept_": Array(("d",), dtype="b"), "mean_": Array(("k",)), "scale_": Array(("k",))},
+    "factor": {"eigenvalues": Array(("r",)), "projection": Array(("p", "r"))},
+}
+
+RULES_OF = {
+    "SVDD": ("support", "kernel"),
+    "OneClassSVM": ("support", "kernel"),
+    "ESVDD": ("support", "ellipsoid"),
+    "ReferenceMap": ("references", "kernel"),
+    "NPT": ("references", "kernel"),
+    "ReferenceKernel": ("references", "kernel"),
+    "ReferenceResidual": ("residual",),
+    "TargetScaler": ("scaler",),
+    "Factor": ("factor",),
+}
+"""Which rules hold for which class. A fitted object lacks none of the attributes, but for NEEDLESS ones."""
+
+NEEDLESS = {"radius_", "duality_gap_"}
+
+
+def check_model(path, model: Any, metadata: dict[str, Any]) -> None:
+    """An error for the first part of a model that does not fit the rest of it."""
+    for name, part in parts(model):
+        _add_new_parameters(part)
+        problem = _problem(part)
+        if problem:
+            raise ModelFileError(
+                f"{path} holds a model whose parts do not fit together: {name + '.' if name else ''}{problem}. The file is damaged or "
+                f"forged, or refkernel {metadata['versions'].get('refkernel')}, which made it, kept models in another way: fit it again."
+            )
+    claimed = metadata["n_features_in"]
+    if claimed is not None and getattr(model, "n_features_in_", claimed) != claimed:
+        raise ModelFileError(
+            f"{path} claims a model of {claimed} features and holds one of {model.n_features_in_}. It is damaged or forged."
+        )
+
+
+def parts(model: Any) -> Iterator[tuple[str, Any]]:
+    """Every object inside a model that can be wrong, with the names that lead to it."""
+    waiting, seen = [("", model)], {id(model)}
+    while waiting:
+        name, value = waiting.pop()
+        yield name, value
+        for key, inner in _inside(value):
+            if id(inner) not in seen and not isinstance(inner, str | int | float | None):
+                seen.add(id(inner))
+                waiting.append((f"{name}.{key}" if name else str(key), inner))
+
+
+def _inside(value):
+    if isinstance(value, dict):
+        return value.items()
+    if isinstance(value, list | tuple | set) or (isinstance(value, np.ndarray) and value.dtype == object and value.ndim):
+        return enumerate(value)
+    return vars(value).items() if hasattr(value, "__dict__") and not isinstance(value, type) and not callable(value) else ()
+
+
+def _add_new_parameters(part) -> None:
+    """Parameters that an earlier version did not have get their defaults. Mutates the part."""
+    if isinstance(part, BaseEstimator) and type(part).__module__.partition(".")[0] == "refkernel":
+        for name, parameter in signature(type(part).__init__).parameters.items():
+            if not hasattr(part, name) and parameter.default is not Parameter.empty:
+                setattr(part, name, clone(parameter.default, safe=False))
+
+
+def _problem(part) -> str | None:
+    if sp.issparse(part):
+        part.check_format(full_check=True)
+        return None
+    if isinstance(part, np.random.RandomState):
+        position = part.get_state(legacy=False)["state"]["pos"]
+        return None if 0 <= position <= MT19937_WORDS else f"random state has the position {position}, beyond {MT19937_WORDS}"
+    if isinstance(part, OneHotEncoder):
+        return _encoder_problem(part)
+    if isinstance(part, BaseEstimator) or type(part).__name__ in RULES_OF:
+        return _attribute_problem(part)
+    return None
+
+
+def _attribute_problem(part) -> str | None:
+    rules = dict(FEATURES)
+    for group in RULES_OF.get(type(part).__name__, ()):
+        rules |= RULES[group]
+    held, sizes = vars(part), {}  # type: dict[str, Any], dict[str, int]
+    fitted = any(name.endswith("_") and not name.startswith("_") for name in held) or type(part).__name__ == "Factor"
+    for name, rule in rules.items():
+        if name in held:
+            if name == "support_vectors_" and _is_precomputed(part):
+                rule = Array((0, "d"))
+            problem = rule.problem(held[name], sizes)
+            if problem:
+                return f"{name} {problem}"
+        elif fitted and name not in NEEDLESS and (name != "n_features_in_" or _takes_samples(part)):
+            return f"{name} is missing"
+    return _names_problem(held, sizes) or _index_problem(part, held, sizes)
+
+
+def _names_problem(held, sizes) -> str | None:
+    names = held.get("feature_names_in_")
+    if names is None or "d" not in sizes:
+        return None
+    is_list = isinstance(names, np.ndarray) and names.shape == (sizes["d"],) and all(isinstance(name, str) for name in names)
+    return None if is_list else f"feature_names_in_ is not {sizes['d']} names"
+
+
+def _index_problem(part, held, sizes) -> str | None:
+    if _is_precomputed(part) and held["support_"].size and held["support_"].max() >= sizes["d"]:
+        return f"support_ holds {held['support_'].max()}; there are {sizes['d']} training samples"
+    if "kept_" in held and "mean_" in held and held["kept_"].sum() != held["mean_"].size:
+        return f"mean_ has {held['mean_'].size} values for {held['kept_'].sum()} features that are kept"
+    factor = held.get("_factor")
+    if factor is not None and "r" in sizes and getattr(factor, "projection", np.empty((0, 0))).shape != (sizes["m"] + 1, sizes["r"]):
+        return f"_factor is not a projection of {sizes['m']} references to {sizes['r']} features"
+    return None
+
+
+def _encoder_problem(encoder) -> str | None:
+    """The columns that a OneHotEncoder fills must exist: it writes indices that nobody checks."""
+    held = vars(encoder)
+    if "categories_" not in held:
+        return None
+    outs = encoder._compute_n_features_outs()
+    if list(held.get("_n_features_outs", outs)) != list(outs) or any(out < 0 for out in outs):
+        return f"_n_features_outs is {held['_n_features_outs']}; its categories give {outs}"
+    for mapping, categories in zip(held.get("_default_to_infrequent_mappings") or [], held["categories_"], strict=False):
+        if mapping is not None and not ((mapping >= 0) & (mapping < max(1, len(categories)))).all():
+            return "_default_to_infrequent_mappings leads outside the categories"
+    return None
+
+
+def _is_precomputed(part) -> bool:
+    kernel = vars(part).get("kernel_")
+    return (isinstance(kernel, str) and kernel == "precomputed") or type(kernel).__name__ == "Precomputed"
+
+
+def _takes_samples(part) -> bool:
+    return type(part).__name__ in RULES_OF and type(part).__name__ != "Factor"
+
+
+def _fits(expected: int | str, size: int, sizes: dict[str, int]) -> bool:
+    return size == (expected if isinstance(expected, int) else sizes.setdefault(expected, size))
+
+
+def _shown(value) -> str:
+    text = repr(value) if isinstance(value, str | int | float | bool | None) else type(value).__name__
+    return text[:60]
