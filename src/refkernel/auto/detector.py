@@ -147,8 +147,9 @@ class AutoDetector(OutlierMixin, BaseEstimator):
             raise ValueError("AutoDetector compares rows with each other and needs at least 2 normal ones; got 1 sample (n_samples = 1).")
         random_state = check_random_state(0 if self.random_state is None else self.random_state)
         self._unit, normal = _moderate(rows.X_targets)
-        normal = normal if share == 0 else trimmed(normal, share)
-        self._learn(normal, random_state)
+        kept = np.arange(len(normal)) if share == 0 else trimmed(normal, share)
+        normal = normal[kept]
+        self._rows = rows.targets[kept][self._learn(normal, random_state)]
         self._judge(normal, rows.X[rows.outliers] / self._unit, random_state)
         self._calibrate()
         self.choice_ = self._in_words(len(normal), rows.targets.size)
@@ -161,9 +162,10 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         return float(share)
 
     def _learn(self, normal, random_state):
-        """Views, descriptions, and the scores of the rows that calibrate, each left out of what describes it."""
+        """Learn views and descriptions; return the numbers of the rows that calibrate, each left out of what describes it."""
         n = len(normal)
-        described = normal if n <= MOST_NEIGHBOURS else normal[np.sort(random_state.permutation(n)[:MOST_NEIGHBOURS])]
+        chosen = np.arange(n) if n <= MOST_NEIGHBOURS else np.sort(random_state.permutation(n)[:MOST_NEIGHBOURS])
+        described = normal[chosen]
         shuffled = random_state.permutation(len(described))
         references, others = np.sort(shuffled[:MOST_REFERENCES]), np.sort(shuffled[MOST_REFERENCES:MOST_CALIBRATING])
         self._views = [ColumnView(kind).fit(normal) for kind in KINDS]
@@ -182,6 +184,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         self._held = np.vstack(held)
         self._evidence = [Evidence(scores).fit() for scores in self._held]
         self._used = np.ones(len(self._held), dtype=bool)
+        return chosen[np.concatenate([references, others])]
 
     def _judge(self, normal, outliers, random_state):
         """Try each description on made-up and known outliers; known ones decide which are used."""
@@ -221,6 +224,27 @@ class AutoDetector(OutlierMixin, BaseEstimator):
             )
         self.offset_ = float(self._calibration[self._promise.rank - 1])
         self.false_alarm_rate_, self.false_alarm_interval_ = self._promise.rate, self._promise.interval()
+
+    def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> np.ndarray:
+        """Fit, and label the training rows, each judged by all others.
+
+        Parameters
+        ----------
+        X, y
+            As for ``fit``.
+        **kwargs
+            Passed to ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            +1 for normal rows, -1 for outliers. Rows that describe nobody (known outliers, rows left out as contamination, and those
+            beyond the first 10,000 that calibrate) are judged as new rows.
+        """
+        self.fit(X, y, **kwargs)
+        labels = self.predict(X)
+        labels[self._rows] = as_labels(-self._combined(self._held) >= self.offset_)
+        return labels
 
     def with_false_alarm_rate(self, false_alarm_rate: float) -> AutoDetector:
         """The same description with another threshold; nothing is fitted again.

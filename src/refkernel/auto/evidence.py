@@ -9,6 +9,10 @@ TAIL = 0.1
 """The share of the training rows whose excess over the rest measures the tail beyond the highest."""
 
 
+FARTHEST = 1e300
+"""Scores that overflow count as this many units away."""
+
+
 class Evidence(BaseEstimator):
     """-log((rows that score as high + 1) / (n + 1)) by linear interpolation; beyond the highest row it grows with log(1 + excess)."""
 
@@ -27,5 +31,6 @@ class Evidence(BaseEstimator):
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         """The evidence against each sample; at least 0."""
-        beyond = np.log1p(np.maximum(scores - self._at[-1], 0.0) / self._unit)
-        return np.interp(scores, self._at, self._value, left=0.0) + beyond
+        with np.errstate(over="ignore"):
+            excess = np.minimum(np.maximum(scores - self._at[-1], 0.0) / self._unit, FARTHEST)
+        return np.interp(scores, self._at, self._value, left=0.0) + np.log1p(excess)

@@ -18,13 +18,13 @@ together must not vouch for each other."""
 
 
 def trimmed(X: np.ndarray, contamination: float) -> np.ndarray:
-    """The rows of X without the least normal ones: twice the contamination, and at least 2 rows are left."""
+    """The numbers of the rows of X without the least normal ones: twice the contamination, and at least 2 rows are left."""
     n = len(X)
     count = min(round(TRIMMED * contamination * n), n - 2)
     if count <= 0:
-        return X
+        return np.arange(n)
     distances = _to_kth_neighbour(ColumnView("bent").fit(X).transform(X), min(max(FEWEST_NEIGHBOURS, int(NEIGHBOURS * count)), n - 1))
-    return X[np.sort(np.argsort(distances, kind="stable")[: n - count])]
+    return np.sort(np.argsort(distances, kind="stable")[: n - count])
 
 
 def _to_kth_neighbour(Z, k):

@@ -1,0 +1,225 @@
+"""AutoDetector: normal rows in, a calibrated detector out."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from sklearn.metrics import roc_auc_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import refkernel as rk
+from refkernel._distances import l1_distances, nearest_l1
+from refkernel.auto import detector as detector_module
+from refkernel.auto.descriptions import RIDGE, Neighbours, Residual
+from refkernel.auto.evidence import Evidence
+from refkernel.auto.views import ColumnView
+
+every_seed = pytest.mark.parametrize("seed", range(3))
+
+
+@parametrize_with_checks(
+    [rk.AutoDetector()],
+    expected_failed_checks=lambda estimator: {
+        "check_sample_weight_equivalence_on_dense_data": "weights other than 0 do not count: a row that repeats is a neighbour",
+        "check_sample_weight_equivalence_on_sparse_data": "sparse rows are not taken",
+        "check_outliers_train": "a training row is its own nearest row: predict is for new rows",
+        "check_outliers_train(readonly_memmap=True)": "a training row is its own nearest row: predict is for new rows",
+        "check_outliers_fit_predict": "fit_predict judges every training row as left out, predict judges new rows",
+    },
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@every_seed
+@pytest.mark.parametrize(("n", "m", "d"), [(1, 1, 1), (7, 3, 2), (40, 2500, 5)])
+def test_l1_distances_and_neighbours_are_those_of_a_naive_loop(seed, n, m, d):
+    rng = np.random.default_rng(seed)
+    X, Z = rng.normal(size=(n, d)), rng.normal(size=(m, d))
+    D, columns = np.empty((n, m)), np.ascontiguousarray(Z.T)
+    l1_distances(X, columns, D)
+    np.testing.assert_allclose(D, cdist(X, Z, "cityblock"), rtol=1e-13)
+    k = min(4, m)
+    nearest, index = np.empty((n, k)), np.empty((n, k), dtype=np.intp)
+    nearest_l1(X, columns, np.full(n, -1), nearest, index)
+    np.testing.assert_array_equal(nearest, np.sort(D, axis=1)[:, :k])
+    np.testing.assert_array_equal(np.take_along_axis(D, index, axis=1), nearest)
+
+
+@every_seed
+def test_jitted_distances_equal_their_python_source(seed):
+    rng = np.random.default_rng(seed)
+    X, columns = rng.normal(size=(4, 3)), rng.normal(size=(3, 9))
+    ends = []
+    for run in ((l1_distances, nearest_l1), (l1_distances.py_func, nearest_l1.py_func)):
+        D, nearest, index = np.empty((4, 9)), np.empty((4, 2)), np.empty((4, 2), dtype=np.intp)
+        run[0](X, columns, D)
+        run[1](X, columns, np.array([0, -1, 3, 8]), nearest, index)
+        ends.append((D, nearest, index))
+    for compiled, plain in zip(*ends, strict=True):
+        np.testing.assert_array_equal(compiled, plain)
+
+
+@every_seed
+@pytest.mark.parametrize("n", [2, 3, 6, 7, 30])
+def test_a_left_out_row_scores_as_by_a_description_without_it(seed, n):
+    """Every row, against a naive loop that fits on all others; the width and the floor of neighbours' distances are held."""
+    Z = np.random.default_rng(seed).normal(size=(n, 3)).round(1)
+    neighbours, residual = Neighbours(Z).fit(), Residual(Z, 0.5).fit()
+    rows = np.arange(n)
+    for i in rows:
+        others = np.delete(Z, i, axis=0)
+        C = np.exp(-cdist(others, others, "cityblock") / residual._width) + RIDGE * np.eye(n - 1)
+        k = np.exp(-cdist(others, Z[[i]], "cityblock") / residual._width)
+        assert residual.left_out(rows)[0, i] == pytest.approx(1.0 - (k.T @ np.linalg.solve(C, k)).item(), abs=1e-9)
+        assert neighbours.left_out(rows)[0, i] == pytest.approx(cdist(Z[[i]], others, "cityblock").min(), rel=1e-12)
+        if n > 6:
+            without = Neighbours(others).fit()
+            without._floor = neighbours._floor
+            if len(np.unique(cdist(Z, Z, "cityblock")[i])) == n:  # ties may be neighbours or not
+                assert neighbours.left_out(rows)[1, i] == pytest.approx(without.score(Z[[i]])[1, 0], rel=1e-9)
+
+
+def test_a_new_row_scores_by_the_formula():
+    Z, X = (np.random.default_rng(s).normal(size=(40, 3)) for s in (0, 1))
+    residual = Residual(Z, 0.5).fit()
+    k = np.exp(-cdist(Z, X, "cityblock") / residual._width)
+    C = np.exp(-cdist(Z, Z, "cityblock") / residual._width) + RIDGE * np.eye(40)
+    np.testing.assert_allclose(residual.score(X)[0], 1.0 - (k * np.linalg.solve(C, k)).sum(axis=0), atol=1e-10)
+
+
+def test_a_column_that_was_constant_is_a_statement():
+    """A set-point that was always 100 and becomes 130 is flagged, whatever the other columns say; a rounding of it is not."""
+    X = np.column_stack([np.random.default_rng(0).normal(size=(100, 2)), np.full(100, 100.0)])
+    model = rk.AutoDetector().fit(X)
+    np.testing.assert_array_equal(model.predict([[0.0, 0.0, 100.0], [0.0, 0.0, 130.0], [0.0, 0.0, 100.0 + 1e-9]]), [1, -1, 1])
+    assert ColumnView().fit(X).transform(np.array([[0.0, 0.0, 99.0]]))[0, 2] == -10.0
+
+
+def test_evidence_grows_with_the_score_and_is_minus_the_log_of_a_p_value():
+    held = np.array([0.0, 0.0, 1.0, 2.0])
+    evidence = Evidence(held).fit()
+    np.testing.assert_allclose(np.exp(-evidence(np.array([-1.0, 0.0, 1.0, 2.0]))), [1.0, 1.0, 3 / 5, 2 / 5])
+    values = evidence(np.linspace(-1, 9, 101))
+    assert (np.diff(values) >= 0).all()
+    assert (np.diff(values[40:]) > 0).all()
+
+
+@every_seed
+def test_new_normals_are_rejected_at_about_the_promised_rate(seed):
+    """4,000 new normals of the same kind, within 4 deviations of a rate that 500 calibration rows promise."""
+    rng = np.random.default_rng(seed)
+    X, X_new = rng.normal(size=(500, 5)), rng.normal(size=(4000, 5))
+    model = rk.AutoDetector().fit(X)
+    for rate in (0.01, 0.05, 0.1):
+        rejected = (model.with_false_alarm_rate(rate).predict(X_new) == -1).mean()
+        assert rejected == pytest.approx(rate, abs=4 * np.sqrt(rate * (1 - rate) / 500) + 1 / 500)
+
+
+@every_seed
+def test_decisions_p_values_and_labels_agree(seed):
+    rng = np.random.default_rng(seed)
+    X, X_new = rng.normal(size=(120, 3)), 2.0 * rng.normal(size=(200, 3))
+    model = rk.AutoDetector(0.1).fit(X)
+    decision, p = model.decision_function(X_new), model.p_values(X_new)
+    np.testing.assert_array_equal(decision, model.score_samples(X_new) - model.offset_)
+    np.testing.assert_array_equal(model.predict(X_new) == -1, decision < 0)
+    np.testing.assert_array_equal(p <= 0.1, decision < 0)
+    assert (np.diff(p[np.argsort(decision)]) >= 0).all()
+    assert model.select(X_new, fdr=0.2).dtype == bool
+    low, high = model.false_alarm_interval_
+    assert low < model.false_alarm_rate_ < high
+
+
+def test_a_row_scores_the_same_alone_and_among_others_bit_for_bit():
+    X = np.random.default_rng(0).normal(size=(700, 4))
+    model = rk.AutoDetector().fit(X[:300])
+    whole = model.score_samples(X)
+    for rows in (slice(0, 1), slice(13, 14), slice(5, 40), slice(1, 700)):
+        np.testing.assert_array_equal(model.score_samples(X[rows]), whole[rows])
+
+
+def test_fit_predict_judges_training_rows_as_left_out():
+    """A lone training row far from all others is an outlier among them, though predict would find its copy in training."""
+    X = np.vstack([np.random.default_rng(0).normal(size=(100, 2)), [[9.0, 9.0]]])
+    labels = rk.AutoDetector().fit_predict(X, np.r_[np.ones(50), -1, np.ones(50)])
+    assert labels[-1] == -1
+    assert labels.shape == (101,)
+    assert (labels == -1).mean() <= 0.07
+    assert rk.AutoDetector().fit(X).predict(X)[-1] == 1
+
+
+def test_many_rows_are_all_used(monkeypatch):
+    """Beyond the references, every row is a neighbour and calibrates: leaving out any region changes the answer there."""
+    monkeypatch.setattr(detector_module, "MOST_REFERENCES", 50)
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(400, 2)), rng.normal(size=(8, 2)) * 0.01 + 6.0])
+    model = rk.AutoDetector(0.01).fit(X)
+    assert len(model._calibration) == 408
+    assert model.score_samples([[6.0, 6.0]])[0] > model.score_samples([[6.0, -6.0]])[0]
+    assert rk.AutoDetector().fit(X).score_samples(X).shape == (408,)
+
+
+def test_known_outliers_choose_the_descriptions_and_are_not_normal():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(200, 3)), rng.normal(size=(20, 3)) + 4.0])
+    y = np.repeat([1, -1], [200, 20])
+    model = rk.AutoDetector().fit(X, y)
+    assert (model.predict(X[200:]) == -1).mean() > 0.9
+    assert not np.isnan(model.results_["auc_known"]).any()
+    assert np.isnan(rk.AutoDetector().fit(X[:200]).results_["auc_known"]).all()
+    assert len({len(column) for column in model.results_.values()}) == 1
+
+
+def test_contamination_leaves_out_unmarked_outliers():
+    """Ten copies of an outlier vouch for each other; trimmed, they are outliers again."""
+    rng = np.random.default_rng(0)
+    normal, outliers = rng.normal(size=(300, 3)), 6.0 + 0.1 * rng.normal(size=(15, 3))
+    X, new = np.vstack([normal, outliers]), np.vstack([rng.normal(size=(300, 3)), 6.0 + 0.1 * rng.normal(size=(50, 3))])
+    labels = np.repeat([0, 1], [300, 50])
+    naive, robust = (roc_auc_score(labels, -rk.AutoDetector(contamination=c).fit(X).score_samples(new)) for c in (0.0, 0.05))
+    assert robust > 0.99 > naive
+    assert "leaving out" in rk.AutoDetector(contamination="auto").fit(X).choice_
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"false_alarm_rate": 0.0}, "false_alarm_rate=0.0"),
+        ({"false_alarm_rate": 1.5}, "false_alarm_rate=1.5"),
+        ({"contamination": 0.5}, "contamination=0.5 must be a share"),
+        ({"contamination": "some"}, "contamination='some' must be a share"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        rk.AutoDetector(**parameters).fit(np.eye(30))
+
+
+def test_a_promise_that_the_rows_cannot_keep_is_said_with_the_one_they_can():
+    X = np.random.default_rng(0).normal(size=(35, 2))
+    with pytest.warns(UserWarning, match=r"35 normal rows promise no less than 2\.8 %"):
+        model = rk.AutoDetector(0.01).fit(X)
+    assert model.false_alarm_rate_ == pytest.approx(1 / 36)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [np.ones((30, 3)), np.repeat([[0.0], [1.0]], 20, axis=0), 1e300 * np.random.default_rng(0).normal(size=(40, 2)), np.eye(25, 400)],
+    ids=["all equal", "two values", "huge", "wide"],
+)
+def test_odd_tables_give_finite_scores(X):
+    model = rk.AutoDetector().fit(X)
+    new = np.vstack([X[:2], X[:1] + 1.0, -1e306 * np.ones((1, X.shape[1]))])
+    scores = model.score_samples(new)
+    assert np.isfinite(scores).all()
+    assert model.predict(new)[0] == 1
+    assert model.predict(new)[3] == -1
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-3, 1e5, 1e200])
+def test_the_unit_of_a_column_does_not_matter(unit):
+    """Where the range is not within 1e-9 of 0, which counts as constant, a column may be in any unit."""
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(100, 2)) + 3.0, rng.normal(size=(50, 2)) * 2 + 3.0
+    expected = rk.AutoDetector().fit(X).score_samples(new)
+    np.testing.assert_allclose(rk.AutoDetector().fit(unit * X).score_samples(unit * new), expected, atol=1e-8)
