@@ -16,6 +16,10 @@ from refkernel.auto.views import ColumnView
 every_seed = pytest.mark.parametrize("seed", range(3))
 
 
+def columns(Z):
+    return np.ascontiguousarray(Z.T)
+
+
 @parametrize_with_checks(
     [rk.AutoDetector()],
     expected_failed_checks=lambda estimator: {
@@ -35,12 +39,12 @@ def test_scikit_learn_checks(estimator, check):
 def test_l1_distances_and_neighbours_are_those_of_a_naive_loop(seed, n, m, d):
     rng = np.random.default_rng(seed)
     X, Z = rng.normal(size=(n, d)), rng.normal(size=(m, d))
-    D, columns = np.empty((n, m)), np.ascontiguousarray(Z.T)
-    l1_distances(X, columns, D)
+    D = np.empty((n, m))
+    l1_distances(X, columns(Z), D)
     np.testing.assert_allclose(D, cdist(X, Z, "cityblock"), rtol=1e-13)
     k = min(4, m)
     nearest, index = np.empty((n, k)), np.empty((n, k), dtype=np.intp)
-    nearest_l1(X, columns, np.full(n, -1), nearest, index)
+    nearest_l1(X, columns(Z), np.full(n, -1), nearest, index)
     np.testing.assert_array_equal(nearest, np.sort(D, axis=1)[:, :k])
     np.testing.assert_array_equal(np.take_along_axis(D, index, axis=1), nearest)
 
@@ -48,12 +52,12 @@ def test_l1_distances_and_neighbours_are_those_of_a_naive_loop(seed, n, m, d):
 @every_seed
 def test_jitted_distances_equal_their_python_source(seed):
     rng = np.random.default_rng(seed)
-    X, columns = rng.normal(size=(4, 3)), rng.normal(size=(3, 9))
+    X, Z_columns = rng.normal(size=(4, 3)), rng.normal(size=(3, 9))
     ends = []
     for run in ((l1_distances, nearest_l1), (l1_distances.py_func, nearest_l1.py_func)):
         D, nearest, index = np.empty((4, 9)), np.empty((4, 2)), np.empty((4, 2), dtype=np.intp)
-        run[0](X, columns, D)
-        run[1](X, columns, np.array([0, -1, 3, 8]), nearest, index)
+        run[0](X, Z_columns, D)
+        run[1](X, Z_columns, np.array([0, -1, 3, 8]), nearest, index)
         ends.append((D, nearest, index))
     for compiled, plain in zip(*ends, strict=True):
         np.testing.assert_array_equal(compiled, plain)
@@ -64,7 +68,7 @@ def test_jitted_distances_equal_their_python_source(seed):
 def test_a_left_out_row_scores_as_by_a_description_without_it(seed, n):
     """Every row, against a naive loop that fits on all others; the width and the floor of neighbours' distances are held."""
     Z = np.random.default_rng(seed).normal(size=(n, 3)).round(1)
-    neighbours, residual = Neighbours(Z).fit(), Residual(Z, 0.5).fit()
+    neighbours, residual = Neighbours(columns(Z)).fit(), Residual(columns(Z), 0.5).fit()
     rows = np.arange(n)
     for i in rows:
         others = np.delete(Z, i, axis=0)
@@ -73,7 +77,7 @@ def test_a_left_out_row_scores_as_by_a_description_without_it(seed, n):
         assert residual.left_out(rows)[0, i] == pytest.approx(1.0 - (k.T @ np.linalg.solve(C, k)).item(), abs=1e-9)
         assert neighbours.left_out(rows)[0, i] == pytest.approx(cdist(Z[[i]], others, "cityblock").min(), rel=1e-12)
         if n > 6:
-            without = Neighbours(others).fit()
+            without = Neighbours(columns(others)).fit()
             without._floor = neighbours._floor
             if len(np.unique(cdist(Z, Z, "cityblock")[i])) == n:  # ties may be neighbours or not
                 assert neighbours.left_out(rows)[1, i] == pytest.approx(without.score(Z[[i]])[1, 0], rel=1e-9)
@@ -81,7 +85,7 @@ def test_a_left_out_row_scores_as_by_a_description_without_it(seed, n):
 
 def test_a_new_row_scores_by_the_formula():
     Z, X = (np.random.default_rng(s).normal(size=(40, 3)) for s in (0, 1))
-    residual = Residual(Z, 0.5).fit()
+    residual = Residual(columns(Z), 0.5).fit()
     k = np.exp(-cdist(Z, X, "cityblock") / residual._width)
     C = np.exp(-cdist(Z, Z, "cityblock") / residual._width) + RIDGE * np.eye(40)
     np.testing.assert_allclose(residual.score(X)[0], 1.0 - (k * np.linalg.solve(C, k)).sum(axis=0), atol=1e-10)
@@ -154,7 +158,7 @@ def test_many_rows_are_all_used(monkeypatch):
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(size=(400, 2)), rng.normal(size=(8, 2)) * 0.01 + 6.0])
     model = rk.AutoDetector(0.01).fit(X)
-    assert len(model._calibration) == 408
+    assert len(model.calibration_) == 408
     assert model.score_samples([[6.0, 6.0]])[0] > model.score_samples([[6.0, -6.0]])[0]
     assert rk.AutoDetector().fit(X).score_samples(X).shape == (408,)
 
@@ -223,3 +227,13 @@ def test_the_unit_of_a_column_does_not_matter(unit):
     X, new = rng.normal(size=(100, 2)) + 3.0, rng.normal(size=(50, 2)) * 2 + 3.0
     expected = rk.AutoDetector().fit(X).score_samples(new)
     np.testing.assert_allclose(rk.AutoDetector().fit(unit * X).score_samples(unit * new), expected, atol=1e-8)
+
+
+def test_a_saved_detector_answers_as_before(tmp_path):
+    pytest.importorskip("skops", reason="model files need the extra save")
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = rk.AutoDetector().fit(X)
+    rk.save(model, tmp_path / "auto.rk")
+    again = rk.load(tmp_path / "auto.rk")
+    np.testing.assert_array_equal(again.score_samples(2 * X), model.score_samples(2 * X))
+    np.testing.assert_array_equal(again.with_false_alarm_rate(0.2).predict(X), model.with_false_alarm_rate(0.2).predict(X))

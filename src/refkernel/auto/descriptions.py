@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from .._blocks import in_blocks
 from .._distances import l1_distances, mean_l1_distance, nearest_l1, squared_norms
 from .._threads import one_blas_thread, share_rows
+from ..kernels.base import check_columns
 
 NEIGHBOURS = 5
 """Neighbours whose distances are averaged."""
@@ -31,13 +32,12 @@ class Neighbours(BaseEstimator):
 
     names = ("distance to the nearest row", "distance to 5 rows, relative to how close these are to each other")
 
-    def __init__(self, Z: np.ndarray):
-        self.Z = Z
+    def __init__(self, columns: np.ndarray):
+        self.columns = columns
 
     def fit(self) -> Neighbours:
         """Find the neighbours of every row among the others."""
-        self._columns = np.ascontiguousarray(self.Z.T)
-        self._D, self._index = self._nearest(self.Z, np.arange(len(self.Z)), NEIGHBOURS + 1)
+        self._D, self._index = self._nearest(self.columns.T, np.arange(self.columns.shape[1]), NEIGHBOURS + 1)
         k = self._k
         self._close = self._D[:, :k].mean(axis=1)
         positive = self._close[self._close > 0]
@@ -46,7 +46,7 @@ class Neighbours(BaseEstimator):
 
     @property
     def _k(self):
-        return min(NEIGHBOURS, len(self.Z) - 1)
+        return min(NEIGHBOURS, self.columns.shape[1] - 1)
 
     def left_out(self, rows: np.ndarray) -> np.ndarray:
         """Both scores of some of the rows, each described by all others (2 × rows)."""
@@ -57,6 +57,10 @@ class Neighbours(BaseEstimator):
         close = self._close[index] + np.where(among.any(axis=2), following - D, 0.0) / k
         return np.array([D[:, 0], (D / np.sqrt(np.maximum(close, self._floor))).mean(axis=1)])
 
+    def forget(self) -> None:
+        """Drop what only ``left_out`` needs."""
+        del self._D, self._index
+
     def score(self, X: np.ndarray) -> np.ndarray:
         """Both scores of new samples (2 × n)."""
         D, index = self._nearest(X, np.full(len(X), -1), self._k)
@@ -64,11 +68,12 @@ class Neighbours(BaseEstimator):
 
     def _nearest(self, X, own, k):
         """Distances and row numbers of the k nearest rows, nearest first; ``own`` is the row that a sample is itself, or -1."""
-        k = min(k, len(self.Z) - 1 if (own >= 0).any() else len(self.Z))
+        check_columns(X, self.columns.T)
+        k = min(k, self.columns.shape[1] - int((own >= 0).any()))
         D, index = np.empty((len(X), k)), np.empty((len(X), k), dtype=np.intp)
 
         def find(start, stop):
-            nearest_l1(np.ascontiguousarray(X[start:stop]), self._columns, own[start:stop], D[start:stop], index[start:stop])
+            nearest_l1(np.ascontiguousarray(X[start:stop]), self.columns, own[start:stop], D[start:stop], index[start:stop])
 
         share_rows(find, len(X)) if len(X) >= FEW else find(0, len(X))
         return D, index
@@ -80,8 +85,8 @@ class Residual(BaseEstimator):
     It is the squared distance from the references' span in the kernel's space, with a ridge; also a Gaussian process's variance.
     """
 
-    def __init__(self, Z: np.ndarray, scale: float):
-        self.Z = Z
+    def __init__(self, columns: np.ndarray, scale: float):
+        self.columns = columns
         self.scale = scale
 
     @property
@@ -94,15 +99,19 @@ class Residual(BaseEstimator):
             return self._fit()
 
     def _fit(self):
-        self._columns = np.ascontiguousarray(self.Z.T)
-        self._width = self.scale * (mean_l1_distance(self.Z) or 1.0)
-        C = np.exp(-self._distances(self.Z) / self._width)
+        Z = self.columns.T
+        self._width = self.scale * (mean_l1_distance(Z) or 1.0)
+        C = np.exp(-self._distances(Z) / self._width)
         C.flat[:: len(C) + 1] = 1.0 + RIDGE
         L, _ = lapack.dpotrf(C.T, lower=1, clean=1, overwrite_a=1)
         inverse, _ = lapack.dtrtri(L, lower=1)
         self._left_out = 1.0 / squared_norms(inverse.T) - RIDGE
         self._root = np.ascontiguousarray(inverse.T)
         return self
+
+    def forget(self) -> None:
+        """Drop what only ``left_out`` needs."""
+        del self._left_out
 
     def left_out(self, rows: np.ndarray) -> np.ndarray:
         """The score of some of the references, each described by all others (1 × rows)."""
@@ -117,9 +126,10 @@ class Residual(BaseEstimator):
 
             return of_block
 
-        return in_blocks(make, X, np.empty(len(X)), len(self.Z))[None]
+        return in_blocks(make, X, np.empty(len(X)), self.columns.shape[1])[None]
 
     def _distances(self, X):
-        D = np.empty((len(X), len(self.Z)))
-        l1_distances(np.ascontiguousarray(X), self._columns, D)
+        check_columns(X, self.columns.T)
+        D = np.empty((len(X), self.columns.shape[1]))
+        l1_distances(np.ascontiguousarray(X), self.columns, D)
         return D

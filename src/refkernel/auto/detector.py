@@ -78,6 +78,8 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         Where the rate of this very threshold lies with probability 0.9.
     offset_ : float
         ``decision_function = score_samples - offset_``.
+    calibration_ : ndarray
+        The scores of the training rows that calibrate, each left out of what describes it, rising.
     n_features_in_ : int
         Columns of the training rows.
 
@@ -175,11 +177,12 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         for v, scale in progress(steps, len(steps), self.verbose, "descriptions"):
             Z = self._views[v].transform(described)
             if scale is None:
-                part = Neighbours(Z).fit()
+                part = Neighbours(np.ascontiguousarray(Z.T)).fit()
                 held.append(part.left_out(np.concatenate([references, others])))
             else:
-                part = Residual(Z[references], scale).fit()
+                part = Residual(np.ascontiguousarray(Z[references].T), scale).fit()
                 held.append(np.hstack([part.left_out(np.arange(len(references))), part.score(Z[others])]))
+            part.forget()
             self._parts.append((v, part))
         self._held = np.vstack(held)
         self._evidence = [Evidence(scores).fit() for scores in self._held]
@@ -210,20 +213,20 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         return [float(roc_auc_score(labels, np.concatenate(pair))) for pair in zip(self._held, scores, strict=True)]
 
     def _calibrate(self):
-        self._calibration = np.sort(-self._combined(self._held))
-        n = len(self._calibration)
+        self.calibration_ = np.sort(-self._combined(self._held))
+        n = len(self.calibration_)
         try:
-            self._promise = promise(n, self.false_alarm_rate)
+            kept = promise(n, self.false_alarm_rate)
         except ValueError:
-            self._promise = Promise(n, 1, least_rate(n))
+            kept = Promise(n, 1, least_rate(n))
             warnings.warn(
                 f"{n} normal rows promise no less than {100 * least_rate(n):.2g} %: false_alarm_rate={self.false_alarm_rate:g} needs more "
                 "rows. The lowest rate that can be promised is used.",
                 UserWarning,
                 stacklevel=3,
             )
-        self.offset_ = float(self._calibration[self._promise.rank - 1])
-        self.false_alarm_rate_, self.false_alarm_interval_ = self._promise.rate, self._promise.interval()
+        self.offset_ = float(self.calibration_[kept.rank - 1])
+        self.false_alarm_rate_, self.false_alarm_interval_ = kept.rate, kept.interval()
 
     def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> np.ndarray:
         """Fit, and label the training rows, each judged by all others.
@@ -282,7 +285,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         with np.errstate(over="ignore"):
-            return -self._combined(self._part_scores(X / self._unit))
+            return 0.0 - self._combined(self._part_scores(X / self._unit))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """``score_samples(X) - offset_``: at least 0 for samples that are accepted.
@@ -327,8 +330,22 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             (rows that score as low + 1) / (n + 1), by the n rows that calibrate.
         """
-        score = self.score_samples(X)
-        return (np.searchsorted(self._calibration, score, side="right") + 1.0) / (len(self._calibration) + 1.0)
+        return self.p_values_of(self.score_samples(X))
+
+    def p_values_of(self, score: np.ndarray) -> np.ndarray:
+        """The p-values that belong to scores of ``score_samples``.
+
+        Parameters
+        ----------
+        score : ndarray of shape (n_samples,)
+            Scores.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            As ``p_values`` gives them for the samples themselves.
+        """
+        return (np.searchsorted(self.calibration_, score, side="right") + 1.0) / (len(self.calibration_) + 1.0)
 
     def select(self, X: Any, fdr: float = 0.1) -> np.ndarray:
         """Call as many samples outliers as possible, so that at most a share ``fdr`` of these calls is expected to be wrong.
@@ -359,11 +376,9 @@ class AutoDetector(OutlierMixin, BaseEstimator):
 
     def _in_words(self, kept, given) -> str:
         used, all_ = int(self._used.sum()), len(self._used)
-        which = (
-            f"the average of {all_} descriptions" if used == all_ else f"the average of {used} of {all_} descriptions, by known outliers"
-        )
-        left_out = f", after leaving out {given - kept} of {given}" if kept < given else ""
-        return f"{which} of {kept:,} rows{left_out}"
+        chosen = "" if used == all_ else f" that tell the known outliers best, of {all_}"
+        left_out = f", after leaving out {given - kept:,} of {given:,}" if kept < given else ""
+        return f"the average of {used} descriptions of {kept:,} rows{chosen}{left_out}"
 
 
 def _moderate(X):

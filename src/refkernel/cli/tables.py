@@ -36,7 +36,10 @@ def fit(
     ] = None,
     drop: Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")] = "",
     categorical: Annotated[str, typer.Option(help="Columns of numbers that are categories, separated by commas.")] = "",
-    model: Annotated[str, typer.Option(help="svdd or ocsvm.")] = "svdd",
+    model: Annotated[
+        str | None, typer.Option(help="auto (nothing to choose), svdd or ocsvm. Default: auto, or svdd with an option of it.")
+    ] = None,
+    false_alarm_rate: Annotated[float, typer.Option(help="Share of new normal rows that may be flagged; for --model auto.")] = 0.05,
     references: Annotated[str, typer.Option(help="auto (case2), none, training, subset, normal, case1 … case7, …")] = "auto",
     nu: Annotated[float | None, typer.Option(help="Share of targets that may be left outside; 0.1 by default.")] = None,
     scale: Annotated[float | None, typer.Option(help="Width of the kernel; by default 10 for svdd with references, else 1.")] = None,
@@ -57,7 +60,9 @@ def fit(
         from ..tables.writing import check_writable
 
         check_writable(out, data)
-        recipe = Recipe(model, references, nu, scale, search, seed, impute)
+        if model is None:
+            model = "svdd" if search or references != "auto" or nu is not None or scale is not None else "auto"
+        recipe = Recipe(model, references, nu, scale, search, seed, impute, false_alarm_rate)
         rows = Rows(target_column, target, outlier)
         fitted = fit_file(data, recipe, rows, _form(delimiter, decimal, encoding, header), names(drop), names(categorical))
         save(fitted.model, out, about=fitted.about)
@@ -74,6 +79,9 @@ def score(
         bool, typer.Option("--proba-like", help="Add normality: the share of training targets with a lower decision value, 0 to 1.")
     ] = False,
     prefix: Annotated[str, typer.Option(help="Put before the names of the added columns.")] = "",
+    false_alarm_rate: Annotated[
+        float | None, typer.Option(help="Another threshold for this table: the share of new normal rows that may be flagged.")
+    ] = None,
     defuse: Annotated[
         bool,
         typer.Option(
@@ -91,6 +99,8 @@ def score(
         from ..tables import load_table_model, score_file
 
         saved = load_table_model(model)
+        if false_alarm_rate is not None:
+            saved = saved.with_false_alarm_rate(false_alarm_rate)
         form = _form(delimiter, decimal, encoding, header)
         columns = (TextColumn("score"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
         with Progress(*columns, console=errors, disable=not errors.is_terminal, transient=True) as bar:
@@ -201,14 +211,31 @@ def _print_fit(about, out):
         "features": _counted(len(features) - categories, "number")
         + (f", {_counted(categories, 'category', 'categories')}" if categories else ""),
         "model": _recipe(about),
-        "support vectors": f"{training['support_vectors']:,}",
-        **_rank(training),
-        "targets accepted": f"{100 * training['accepted_targets']:.1f} %",
+        **_what_to_expect(training),
         **_rejected(training),
-        "duality gap": f"{training['duality_gap']:.1e}",
+        **_certificate(training),
         "file": str(out),
     }
     _print_pairs(pairs)
+
+
+def _what_to_expect(training) -> dict[str, str]:
+    """What new rows will meet; of a classifier, what training rows met."""
+    if "choice" not in training:
+        return {
+            "support vectors": f"{training['support_vectors']:,}",
+            **_rank(training),
+            "targets accepted": f"{100 * training['accepted_targets']:.1f} % (of the training rows; expect fewer of new ones)",
+        }
+    low, high = (100 * bound for bound in training["false_alarm_interval"])
+    return {
+        "false alarms": f"{100 * training['false_alarm_rate']:.2g} % of new normal rows expected (90 % interval {low:.2g} to {high:.2g} %)",
+        "made-up outliers": f"told apart with an AUROC of {training['made_up_auc']:.3f}",
+    }
+
+
+def _certificate(training) -> dict[str, str]:
+    return {"duality gap": f"{training['duality_gap']:.1e}"} if "duality_gap" in training else {}
 
 
 def _trained_rows(data) -> str:
@@ -226,9 +253,8 @@ def _identity(saved) -> dict[str, Any]:
             "model": _recipe(about),
             "trained on": f"{data['file']}: {_trained_rows(data)}{rule}",
             "missing values": f"filled with the {about['recipe']['impute']}" if saved.imputes else "refused",
-            "targets accepted": f"{100 * training['accepted_targets']:.1f} %",
+            **{name: text for name, text in _what_to_expect(training).items() if name != "support vectors"},
             **_rejected(training),
-            **_rank(training),
         }
     return {
         **pairs,
@@ -252,6 +278,8 @@ def _recipe(about):
     from ..tables.recipe import AUTO, AUTO_REFERENCES
 
     recipe, training, found = about["recipe"], about["training"], about["search"]
+    if "choice" in training:
+        return f"auto: {training['choice']}"
     name = {"svdd": "SVDD", "ocsvm": "one-class SVM"}.get(recipe["model"], recipe["model"])
     references = f"{AUTO} ({AUTO_REFERENCES})" if recipe["references"] == AUTO else recipe["references"]
     text = f"{name}, nu = {training['nu']:g}, scale = {training['scale']:g}, references: {references}"

@@ -70,7 +70,7 @@ def draw(saved: TableModel, X: pd.DataFrame, y, axes: tuple[int, int] | None):
     pyplot = _pyplot()
     model = saved.model
     encoded = model[:-2].transform(X) if axes else model[:-1].transform(X)
-    has_plane, has_spectrum = encoded.shape[1] > 1 and len(X) > 1, hasattr(model[-1].kernel_, "eigenvalues_")
+    has_plane, has_spectrum = encoded.shape[1] > 1 and len(X) > 1, hasattr(getattr(model[-1], "kernel_", None), "eigenvalues_")
     count = 1 + has_plane + has_spectrum
     figure, panels = pyplot.subplots(1, count, figsize=(PANEL[0] * count, PANEL[1]), layout="constrained", squeeze=False)
     free = iter(panels[0])

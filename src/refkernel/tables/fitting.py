@@ -13,6 +13,7 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from .._validation import OUTLIER
+from ..auto import AutoDetector
 from ..exceptions import FarSamplesWarning, TableError
 from .columns import (
     check_finite,
@@ -109,6 +110,24 @@ def choose_rows(frame: pd.DataFrame, rows: Rows, path: Path, notes: list[str]) -
 
 def facts(model: Pipeline, X: pd.DataFrame, y: np.ndarray) -> dict[str, Any]:
     """What the training ended in."""
+    return _facts_of_auto(model, X, y) if isinstance(model[-1], AutoDetector) else _facts_of_classifier(model, X, y)
+
+
+def _facts_of_auto(model, X, y):
+    detector, outliers = model[-1], X[y == OUTLIER]
+    return {
+        "choice": detector.choice_,
+        "false_alarm_rate": detector.false_alarm_rate_,
+        "false_alarm_interval": list(detector.false_alarm_interval_),
+        "made_up_auc": float(np.mean(detector.results_["auc_made_up"])),
+        "accepts_far": False,
+        "threshold": detector.offset_,
+        "rejected_outliers": float((model.predict(outliers) == OUTLIER).mean()) if len(outliers) else None,
+        "decision_percentiles": np.percentile(detector.calibration_ - detector.offset_, PERCENT).tolist(),
+    }
+
+
+def _facts_of_classifier(model, X, y):
     classifier = model[-1]
     decisions = model.decision_function(X)
     is_target = y != OUTLIER

@@ -11,6 +11,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from .._validation import OUTLIER, check_choice, check_nu, check_positive
+from ..auto import AutoDetector
+from ..calibration.promise import check_rate
 from ..exceptions import TableError
 from ..feature_map import ReferenceKernel
 from ..kernels import RBF
@@ -21,7 +23,8 @@ from ..references import NAMES, Normal
 from ..svdd import SVDD
 from .columns import Feature
 
-MODELS: dict[str, type] = {"svdd": SVDD, "ocsvm": OneClassSVM}
+AUTO_MODEL = "auto"
+MODELS = {AUTO_MODEL: AutoDetector, "svdd": SVDD, "ocsvm": OneClassSVM}
 
 AUTO, NONE = "auto", "none"
 AUTO_REFERENCES = "case2"
@@ -67,18 +70,20 @@ class Rows:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What to train."""
+    """What to train: ``auto`` needs no choice; the other models take references, nu and scale, or a search over them."""
 
-    model: str = "svdd"
+    model: str = AUTO_MODEL
     references: str = AUTO
     nu: float | None = None
     scale: float | None = None
     search: bool = False
     seed: int = 0
     impute: str | None = None
+    false_alarm_rate: float = 0.05
 
     def __post_init__(self):
-        check_choice("--model", self.model, MODELS)
+        check_choice("--model", self.model, list(MODELS))
+        check_rate("--false-alarm-rate", self.false_alarm_rate)
         check_choice("--references", self.references, [AUTO, NONE, *sorted(NAMES)])
         if self.impute is not None:
             check_choice("--impute", self.impute, IMPUTE)
@@ -86,18 +91,18 @@ class Recipe:
             check_nu(self.nu)
         if self.scale is not None:
             check_positive("--scale", self.scale)
+        if self.model == AUTO_MODEL and (self.search or self.references != AUTO or self.nu is not None or self.scale is not None):
+            raise TableError("--references, --nu, --scale and --search are for --model svdd or ocsvm: name one of them.")
 
 
 def pipeline(features: list[Feature], recipe: Recipe, targets: int) -> Pipeline:
     """Columns to features, features to the targets' scale, and the classifier."""
-    classifier = MODELS[recipe.model]
+    columns = ("columns", _columns(features, recipe.impute))
+    if recipe.model == AUTO_MODEL:
+        return Pipeline([columns, ("scale", "passthrough"), ("model", AutoDetector(recipe.false_alarm_rate, random_state=recipe.seed))])
     nu = DEFAULT_NU if recipe.nu is None else recipe.nu
-    steps = [
-        ("columns", _columns(features, recipe.impute)),
-        ("scale", TargetScaler()),
-        ("model", classifier(_kernel(recipe, targets), nu=nu, random_state=recipe.seed)),
-    ]
-    return Pipeline(steps)
+    model = MODELS[recipe.model](_kernel(recipe, targets), nu=nu, random_state=recipe.seed)
+    return Pipeline([columns, ("scale", TargetScaler()), ("model", model)])
 
 
 def search_of(model: Pipeline, y: np.ndarray, recipe: Recipe) -> OneClassGridSearch:

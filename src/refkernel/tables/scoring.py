@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.pipeline import Pipeline
 
 from .._threads import one_blas_thread
 from .._timing import Clock
@@ -23,6 +24,7 @@ from .reading import CsvFormat, CsvTable, ParquetTable, is_parquet, open_table
 from .writing import check_writable, table_writer
 
 ADDED = ("score", "decision", "label")
+P_VALUE = "p_value"
 NORMALITY = "normality"
 MOST_NESTED = 20
 
@@ -45,6 +47,22 @@ class TableModel:
     def detector(self) -> Any:
         """The estimator that decides: the last step of a pipeline, the best of a search."""
         return final(self.model)
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The columns that scoring adds."""
+        return (*ADDED, P_VALUE) if hasattr(self.detector, "p_values_of") else ADDED
+
+    def with_false_alarm_rate(self, rate: float) -> TableModel:
+        """The same model with another threshold; nothing is fitted again."""
+        if not hasattr(self.detector, "with_false_alarm_rate") or not isinstance(self.model, Pipeline):
+            raise ModelFileError(
+                f"{self.path} holds a {type(self.detector).__name__}, whose threshold promises no rate: --false-alarm-rate needs "
+                "a model of refkernel fit --model auto."
+            )
+        *steps, (name, detector) = self.model.steps
+        moved = Pipeline([*steps, (name, detector.with_false_alarm_rate(rate))])
+        return replace(self, model=moved)
 
     @property
     def imputes(self) -> bool:
@@ -81,18 +99,29 @@ ABOUT = {
     "features": [{"name": str, "categories": ([str], None)}],
     "recipe": {"model": str, "references": str, "impute": (str, None)},
     "search": ({"candidates": int, "gmean": float}, None),
-    "training": {
-        "support_vectors": int,
-        "rank": (int, None),
-        "references": (int, None),
-        "scale": float,
-        "nu": float,
-        "threshold": float,
-        "duality_gap": float,
-        "accepted_targets": float,
-        "rejected_outliers": (float, None),
-        "decision_percentiles": [float],
-    },
+    "training": (
+        {
+            "support_vectors": int,
+            "rank": (int, None),
+            "references": (int, None),
+            "scale": float,
+            "nu": float,
+            "threshold": float,
+            "duality_gap": float,
+            "accepted_targets": float,
+            "rejected_outliers": (float, None),
+            "decision_percentiles": [float],
+        },
+        {
+            "choice": str,
+            "false_alarm_rate": float,
+            "false_alarm_interval": [float],
+            "made_up_auc": float,
+            "threshold": float,
+            "rejected_outliers": (float, None),
+            "decision_percentiles": [float],
+        },
+    ),
 }
 """What ``refkernel fit`` writes about a model, as a pattern of ``mismatch``."""
 
@@ -147,7 +176,7 @@ def score_file(
     """
     table = open_table(data, form)
     percentiles = _percentiles(saved) if proba_like else None
-    result = Scored(extra=check_names(table, saved, [prefix + name for name in (*ADDED, *([NORMALITY] if proba_like else []))]))
+    result = Scored(extra=check_names(table, saved, [prefix + name for name in (*saved.added, *([NORMALITY] if proba_like else []))]))
     check_writable(out, data, saved.path)
     order = [feature.name for feature in saved.features]
     used = set(order)
@@ -192,6 +221,8 @@ def decide(saved: TableModel, X: pd.DataFrame, percentiles=None) -> pd.DataFrame
         score = saved.model.score_samples(X)
         decision = score - detector.offset_
     columns = {"score": score, "decision": decision, "label": np.where(decision >= 0, 1, -1)}
+    if P_VALUE in saved.added:
+        columns[P_VALUE] = detector.p_values_of(score)
     if percentiles is not None:
         columns[NORMALITY] = normality(decision, percentiles)
     return pd.DataFrame(columns)
