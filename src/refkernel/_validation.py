@@ -16,6 +16,11 @@ LEAST_NU = 1e-9
 """Below it, nu n would be lost in rounding."""
 
 
+RARE = 0.3
+"""Of two numbers as labels, neither of them -1, one that marks fewer rows than this share is taken for a label of outliers: an error.
+scikit-learn's checks fit every estimator with two numbers that are about equally frequent, and those only raise a warning."""
+
+
 def target_mask(X, y, warn=True) -> np.ndarray:
     """True for the rows that are targets."""
     if y is None:
@@ -29,7 +34,15 @@ def target_mask(X, y, warn=True) -> np.ndarray:
     if not is_target.any():
         raise ValueError("All labels are -1 (known outliers): at least one target is needed. Targets are labelled +1.")
     if warn and not np.isin(y[is_target], (1,)).all():
+        found = set(y.tolist())
+        rarer = min(np.count_nonzero(y == label) for label in found) / y.size
         unusual = sorted({label for label in y[is_target].tolist() if label != 1}, key=str)
+        if len(found) == 2 and OUTLIER not in found and (y.dtype.kind not in "fiu" or rarer < RARE):
+            shown = " and ".join(map(repr, sorted(found, key=str)))
+            raise ValueError(
+                f"y holds {shown}, and neither is -1: only -1 marks a known outlier. Pass -1 for outliers and +1 for targets, "
+                "for example np.where(y == the value of targets, 1, -1); or leave y out if all rows are targets."
+            )
         warnings.warn(f"Labels {unusual[:5]} in y are taken as targets: only -1 marks an outlier, +1 a target.", UserWarning, stacklevel=3)
     return is_target
 
