@@ -182,7 +182,7 @@ def test_constant_features_change_nothing(model, samples, same_decisions):
 
 @every_model
 @pytest.mark.parametrize("unit", [1e-300, 1e-200, 1e200, 1e300])
-@pytest.mark.parametrize("kernel", [rk.RBF(), rk.ReferenceKernel(references="training", center=False)], ids=["RBF", "ReferenceKernel"])
+@pytest.mark.parametrize("kernel", [rk.RBF(1.0), rk.ReferenceKernel(references="training", center=False)], ids=["RBF", "ReferenceKernel"])
 def test_extreme_values_give_the_predictions_of_rescaled_data(model, unit, kernel, quiet, samples):
     """With the RBF's width rule a unit of 1e±300 changes no prediction and warns of nothing."""
     X, X_new = samples(40, 3, 0), samples(40, 3, 1) * 2

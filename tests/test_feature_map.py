@@ -16,7 +16,7 @@ import refkernel as rk
 from refkernel import _blocks
 from refkernel.kernels import RBF, Laplacian, Linear, Pairwise, Polynomial, Sigmoid
 
-KERNELS = [RBF(), RBF(scale=0.1), RBF(sigma=2.0), Laplacian(), Linear(), Polynomial(2), Pairwise("cosine")]
+KERNELS = [RBF(1.0), RBF(scale=0.1), RBF(sigma=2.0), Laplacian(), Linear(), Polynomial(2), Pairwise("cosine")]
 
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 every_seed = pytest.mark.parametrize("seed", [0, 1, 2])
@@ -56,7 +56,7 @@ def test_eigenvalue_floor_is_absolute(floor, samples):
     """Exactly the eigenvalues that reach the floor are kept, largest first."""
     X = samples(20, 2, 0)
     fitted = rk.ReferenceMap(eigenvalue_floor=floor).fit(X)
-    K, J = RBF().fit(X)(X), np.eye(20) - 1 / 20
+    K, J = RBF(1.0).fit(X)(X), np.eye(20) - 1 / 20
     lam = np.linalg.eigvalsh(J @ K @ J)
     np.testing.assert_allclose(fitted.eigenvalues_, lam[lam >= floor][::-1], rtol=1e-6, atol=1e-14)
     assert (np.diff(fitted.eigenvalues_) <= 0).all()

@@ -62,7 +62,7 @@ def test_kernel_equals_its_formula(name, seed, samples):
     np.testing.assert_allclose(k(X), [[formula(x, z) for z in X] for x in X], rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("kernel", [*(k for k, _ in FORMULAS.values()), RBF(), Laplacian(), Polynomial(), Sigmoid(), Pairwise("cosine")])
+@pytest.mark.parametrize("kernel", [*(k for k, _ in FORMULAS.values()), RBF(1.0), Laplacian(), Polynomial(), Sigmoid(), Pairwise("cosine")])
 @pytest.mark.parametrize("n", [1, 9, 600])
 def test_diag_equals_the_diagonal_of_the_matrix(kernel, n, samples):
     """k.diag(X) is the diagonal of k(X), also beyond one block of rows."""
@@ -103,9 +103,9 @@ def test_weighted_width_is_that_of_repeated_rows(seed, samples):
     rng = np.random.default_rng(seed)
     count, real = rng.integers(0, 4, 9) + (np.arange(9) == 0), rng.uniform(0.1, 2, 9)
     repeated = np.repeat(X, count, axis=0)
-    assert RBF().fit(X, sample_weight=count).sigma == pytest.approx(RBF().fit(repeated).sigma, rel=1e-12)
+    assert RBF(1.0).fit(X, sample_weight=count).sigma == pytest.approx(RBF(1.0).fit(repeated).sigma, rel=1e-12)
     assert Laplacian().fit(X, sample_weight=count).gamma == pytest.approx(Laplacian().fit(repeated).gamma, rel=1e-12)
-    assert RBF().fit(X, sample_weight=real).sigma ** 2 == pytest.approx(mean_over_pairs(X, squared_distance, real), rel=1e-12)
+    assert RBF(1.0).fit(X, sample_weight=real).sigma ** 2 == pytest.approx(mean_over_pairs(X, squared_distance, real), rel=1e-12)
     assert 1 / Laplacian().fit(X, sample_weight=real).gamma == pytest.approx(mean_over_pairs(X, l1_distance, real), rel=1e-12)
 
 
@@ -113,7 +113,7 @@ def test_weighted_width_is_that_of_repeated_rows(seed, samples):
 def test_rbf_keeps_its_digits_far_from_the_origin(seed, samples):
     """Distances, and so the kernel and its width, do not change when the data move by 1e8."""
     X, Z = (np.round(samples(n, 3, seed) * 2**10) / 2**10 for n in (20, 7))  # representable exactly after the move, whose spacing is 2^-26
-    near, far = RBF().fit(X), RBF().fit(X + 1e8)
+    near, far = RBF(1.0).fit(X), RBF(1.0).fit(X + 1e8)
     assert far.sigma == pytest.approx(near.sigma, rel=1e-12)
     np.testing.assert_allclose(far(X + 1e8, Z + 1e8), near(X, Z), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(far(X + 1e8), near(X), rtol=1e-12, atol=1e-14)
@@ -123,7 +123,7 @@ def test_rbf_keeps_its_digits_far_from_the_origin(seed, samples):
 def test_rbf_is_free_of_units(unit, quiet, samples):
     """The width rule makes the kernel independent of the data's unit, from 1e-300 to 1e300, with no warning."""
     X, Z = samples(12, 3, 0), samples(5, 3, 1)
-    plain, scaled = RBF().fit(X), quiet(RBF().fit, X * unit)
+    plain, scaled = RBF(1.0).fit(X), quiet(RBF(1.0).fit, X * unit)
     np.testing.assert_allclose(quiet(scaled, X * unit, Z * unit), plain(X, Z), rtol=1e-10)
     np.testing.assert_allclose(quiet(scaled, X * unit), plain(X), rtol=1e-10)
 
@@ -137,7 +137,7 @@ def test_rbf_is_never_above_one_nor_nan():
     np.testing.assert_array_equal(RBF(sigma=1.0)(np.full((1, 2), 1e300), np.zeros((1, 2))), [[0.0]])
 
 
-@pytest.mark.parametrize("kernel", [RBF(), Laplacian(), Polynomial(), Sigmoid(), Linear(), Pairwise("cosine"), Function(linear_callable)])
+@pytest.mark.parametrize("kernel", [RBF(1.0), Laplacian(), Polynomial(), Sigmoid(), Linear(), Pairwise("cosine"), Function(linear_callable)])
 def test_fit_never_changes_the_kernel(kernel, samples):
     """fit returns the kernel to use and leaves its parameters as they were, so one kernel can serve many estimators."""
     before = kernel.get_params()
@@ -170,7 +170,7 @@ def test_scale_of_a_base_kernel_is_searched_through_a_pipeline(samples):
     X = samples(40, 2, 0)
     y = np.where(np.arange(40) % 4 == 0, -1, 1)
     X[y == -1] += 4.0
-    pipeline = Pipeline([("scale", rk.TargetScaler()), ("svdd", rk.SVDD(kernel=rk.ReferenceKernel(kernel=rk.RBF())))])
+    pipeline = Pipeline([("scale", rk.TargetScaler()), ("svdd", rk.SVDD(kernel=rk.ReferenceKernel(kernel=rk.RBF(1.0))))])
     search = GridSearchCV(pipeline, {"svdd__kernel__kernel__scale": [0.01, 1.0, 7.0]}, scoring="accuracy", cv=3).fit(X, y)
     assert len(set(search.cv_results_["mean_test_score"])) > 1
     best = search.best_estimator_["svdd"]
@@ -187,7 +187,7 @@ def test_set_params_never_leaks_into_another_default(make):
     first, second = make(), make()
     first.set_params(kernel__scale=9.0)
     assert first.kernel.scale == 9.0
-    assert as_kernel(second.kernel).scale == as_kernel(make().kernel).scale == 1.0
+    assert as_kernel(second.kernel).scale is as_kernel(make().kernel).scale is None
 
 
 def test_set_params_never_changes_the_object_that_the_user_gave():
@@ -196,12 +196,12 @@ def test_set_params_never_changes_the_object_that_the_user_gave():
     first, second = rk.SVDD(shared), rk.OneClassSVM(shared)
     first.set_params(kernel__kernel__scale=3.0, kernel__center=False)
     assert (first.kernel.kernel.scale, first.kernel.center) == (3.0, False)
-    assert (as_kernel(second.kernel.kernel).scale, second.kernel.center) == (1.0, True)
-    assert as_kernel(shared.kernel).scale == as_kernel(rk.ReferenceMap().kernel).scale == 1.0
+    assert (as_kernel(second.kernel.kernel).scale, second.kernel.center) == (None, True)
+    assert as_kernel(shared.kernel).scale is as_kernel(rk.ReferenceMap().kernel).scale is None
 
 
 def test_set_params_reaches_into_a_kernel_given_by_name():
-    """kernel__scale on kernel="rbf" means the scale of RBF(); the default name of other instances stays."""
+    """kernel__scale on kernel="rbf" means the scale of RBF(1.0); the default name of other instances stays."""
     model = rk.SVDD().set_params(kernel__scale=4.0)
     assert isinstance(model.kernel, RBF)
     assert model.kernel.scale == 4.0
@@ -247,7 +247,7 @@ def test_callable_linear_equals_the_linear_kernel(samples, same_decisions):
     same_decisions(rk.SVDD("linear").fit(X), rk.SVDD(linear_callable).fit(X), X, 1e-9)
 
 
-@pytest.mark.parametrize("kernel", [RBF(), Laplacian(), Linear(), Polynomial(), Sigmoid(), Pairwise("cosine")])
+@pytest.mark.parametrize("kernel", [RBF(1.0), Laplacian(), Linear(), Polynomial(), Sigmoid(), Pairwise("cosine")])
 @pytest.mark.parametrize("container", [sp.csr_matrix, sp.csr_array])
 def test_sparse_equals_dense(kernel, container, samples):
     """A sparse X gives the values of the same dense X: matrix, diagonal and width."""
@@ -260,7 +260,7 @@ def test_sparse_equals_dense(kernel, container, samples):
     np.testing.assert_allclose(k.diag(container(X)), dense.diag(X), rtol=1e-12)
 
 
-@pytest.mark.parametrize("kernel", [RBF(), Laplacian()])
+@pytest.mark.parametrize("kernel", [RBF(1.0), Laplacian()])
 def test_sparse_weighted_width_equals_dense(kernel, samples):
     """Weights enter the width of sparse data as they do that of dense data."""
     X, w = samples(10, 4, 0), np.arange(10.0)
@@ -273,7 +273,7 @@ def test_fit_on_training_measures_the_training_samples(samples):
     """fit_on="training" takes the article's text (width from X), the default the authors' code (width from R)."""
     X, R = samples(20, 2, 0), samples(9, 2, 1) * 5.0
     by_text = rk.ReferenceMap(RBF(fit_on="training"), references=R).fit(X)
-    by_code = rk.ReferenceMap(RBF(), references=R).fit(X)
+    by_code = rk.ReferenceMap(RBF(1.0), references=R).fit(X)
     assert by_text.kernel_.sigma**2 == pytest.approx(mean_over_pairs(X, squared_distance, np.ones(20)))
     assert by_code.kernel_.sigma**2 == pytest.approx(mean_over_pairs(R, squared_distance, np.ones(9)))
 
@@ -306,7 +306,7 @@ def test_unknown_kernels_are_refused_with_the_choices():
         as_kernel(3)
 
 
-@pytest.mark.parametrize("kernel", [RBF(), Laplacian()])
+@pytest.mark.parametrize("kernel", [RBF(1.0), Laplacian()])
 def test_kernel_without_width_says_how_to_get_one(kernel):
     """A call before fit is refused, and fit is named, for every kernel whose width follows the data."""
     with pytest.raises(ValueError, match=r"no width yet.*fit"):

@@ -92,7 +92,7 @@ def test_search_equals_grid_search_cv(data, classifier, references, route):
         )
         names = ["referencemap__kernel__scale", f"{name}__{parameter}"]
     else:
-        kernel = rk.RBF() if references is None else rk.ReferenceKernel(references=references, random_state=3, **centred)
+        kernel = rk.RBF(1.0) if references is None else rk.ReferenceKernel(references=references, random_state=3, **centred)
         estimator = make_pipeline(rk.TargetScaler(), classifier(kernel))
         scale = "kernel__scale" if references is None else "kernel__kernel__scale"
         names = [f"{name}__{scale}", f"{name}__{parameter}"]
@@ -112,7 +112,7 @@ def test_search_equals_grid_search_cv(data, classifier, references, route):
 )
 def test_every_kind_of_scoring_equals_grid_search_cv(data, scoring, theirs):
     """Built-in names, scikit-learn's names and scorers see the same labels and decision values as a fitted model gives."""
-    assert_same_search(rk.SVDD(rk.RBF()), {"kernel__scale": [0.1, 1.0], "nu": [0.1, 0.3]}, *data, scoring=scoring, theirs=theirs)
+    assert_same_search(rk.SVDD(rk.RBF(1.0)), {"kernel__scale": [0.1, 1.0], "nu": [0.1, 0.3]}, *data, scoring=scoring, theirs=theirs)
 
 
 def test_grids_that_mix_structures_equal_grid_search_cv(data):
@@ -124,7 +124,7 @@ def test_grids_that_mix_structures_equal_grid_search_cv(data):
             "svdd__kernel__kernel__scale": [1.0, 10.0],
             "svdd__nu": [0.1, 0.2],
         },
-        {"svdd__kernel": [rk.RBF(), rk.kernels.Laplacian(), "linear", "cosine"], "svdd__C": [0.1, 0.5]},
+        {"svdd__kernel": [rk.RBF(1.0), rk.kernels.Laplacian(), "linear", "cosine"], "svdd__C": [0.1, 0.5]},
         {"svdd__kernel__kernel": [rk.kernels.Polynomial(), rk.RBF(fit_on="training")], "svdd__kernel__center": [True, False]},
         {"svdd": [rk.OneClassSVM(nu=0.2)]},
         {"targetscaler": ["passthrough", StandardScaler()], "svdd__nu": [0.1, 0.2]},
@@ -138,7 +138,7 @@ def test_libsvm_stopping_is_kept_by_the_search(data, references):
 
     Kernel values rounded to single precision, as LIBSVM holds them, make its answers the same for kernels that differ by rounding.
     """
-    kernel = rk.RBF() if references is None else rk.ReferenceKernel(references=references, random_state=0)
+    kernel = rk.RBF(1.0) if references is None else rk.ReferenceKernel(references=references, random_state=0)
     scale = "kernel__scale" if references is None else "kernel__kernel__scale"
     estimator = rk.OneClassSVM(kernel, stopping="libsvm", tol=1e-3)
     assert_same_search(estimator, {scale: [1.0, 100.0], "nu": VALUES}, *data)
@@ -148,7 +148,7 @@ def test_sparse_samples_are_searched_one_by_one(data):
     """What cannot share still runs, with the same answer."""
     X, y = data
     assert_same_search(
-        rk.SVDD(rk.RBF()), {"kernel__scale": [1.0, 10.0], "nu": [0.1, 0.2]}, sp.csr_array(np.where(np.abs(X) > 1, X, 0.0)), y
+        rk.SVDD(rk.RBF(1.0)), {"kernel__scale": [1.0, 10.0], "nu": [0.1, 0.2]}, sp.csr_array(np.where(np.abs(X) > 1, X, 0.0)), y
     )
 
 
@@ -401,7 +401,7 @@ def test_what_a_fit_refuses_the_search_refuses(estimator, data):
 def test_samples_of_any_size_are_searched(unit, data):
     """Where squares of samples overflow or vanish, as GridSearchCV."""
     X, y = data
-    assert_same_search(rk.SVDD(rk.RBF()), {"kernel__scale": [1.0, 10.0], "nu": [0.1, 0.3]}, unit * X, y)
+    assert_same_search(rk.SVDD(rk.RBF(1.0)), {"kernel__scale": [1.0, 10.0], "nu": [0.1, 0.3]}, unit * X, y)
 
 
 def test_blas_is_limited_before_any_thread_begins_and_freed_after_all(data, monkeypatch):
@@ -466,7 +466,7 @@ def test_reference_kernels_of_every_kind_are_searched_as_by_grid_search(data):
 def test_kernel_matrices_are_cut_by_rows_and_columns(data):
     """kernel="precomputed", as GridSearchCV does it."""
     X, y = data
-    K, grid = rk.RBF().fit(X)(X), {"nu": [0.1, 0.3]}
+    K, grid = rk.RBF(1.0).fit(X)(X), {"nu": [0.1, 0.3]}
     ours, theirs = (
         search(rk.OneClassSVM("precomputed"), grid, scoring=gmean_scorer, cv=StratifiedKFold(3)).fit(K, y)
         for search in (rk.OneClassGridSearch, GridSearchCV)
@@ -574,7 +574,7 @@ def test_random_state_makes_the_search_repeatable(data):
 def test_search_behaves_like_its_best_estimator(data):
     """predict, decision_function, score_samples and score go through the refitted best; refit may be False or a callable."""
     X, y = data
-    search = rk.OneClassGridSearch(rk.SVDD(rk.RBF()), {"nu": VALUES}, random_state=0).fit(X, y)
+    search = rk.OneClassGridSearch(rk.SVDD(rk.RBF(1.0)), {"nu": VALUES}, random_state=0).fit(X, y)
     for method in ("predict", "decision_function", "score_samples"):
         np.testing.assert_array_equal(getattr(search, method)(X), getattr(search.best_estimator_, method)(X))
     assert search.score(X, y) == rk.metrics.gmean_score(y, search.predict(X))

@@ -209,7 +209,7 @@ def test_as_many_centroids_as_samples_are_the_samples():
 def test_leverage_scores_are_those_of_the_spectrum(ridge):
     """l_i = Σ_j U_ij² lam_j / (lam_j + n ridge), the diagonal of K (K + n ridge I)^-1, by an eigendecomposition."""
     X = np.random.default_rng(0).normal(size=(40, 3))
-    K = rk.RBF().fit(X)(X)
+    K = rk.RBF(1.0).fit(X)(X)
     lam, U = np.linalg.eigh(K)
     expected = U**2 @ (lam / (lam + 40 * ridge))
     # 1 - n ridge A^-1 loses the digits that 1 has more than l_i: l_i >= 1e-2 here
@@ -217,8 +217,8 @@ def test_leverage_scores_are_those_of_the_spectrum(ridge):
 
 
 def scores_by_hand(X, ridge):
-    """Ridge leverage scores with the kernel object RBF() and a plain inverse."""
-    K, n = rk.RBF().fit(X)(X), len(X)
+    """Ridge leverage scores with the kernel object RBF(1.0) and a plain inverse."""
+    K, n = rk.RBF(1.0).fit(X)(X), len(X)
     return np.diag(K @ np.linalg.inv(K + n * ridge * np.eye(n)))
 
 
@@ -261,10 +261,10 @@ def test_a_lone_sample_is_drawn_more_often_than_a_member_of_a_crowd(uneven):
 
 
 def test_the_default_kernel_is_rbf_on_the_targets(mixed):
-    """The name "rbf" draws what the kernel object RBF() draws; another width draws others; the object given stays as it was."""
+    """The name "rbf" draws what the kernel object RBF(1.0) draws; another width draws others; the object given stays as it was."""
     given = rk.RBF(scale=0.01)
     by_name, by_object, narrow = (
-        [LeverageScores(8, kernel=k).draw(mixed, check_random_state(seed)).indices for seed in range(10)] for k in ("rbf", rk.RBF(), given)
+        [LeverageScores(8, kernel=k).draw(mixed, check_random_state(seed)).indices for seed in range(10)] for k in ("rbf", rk.RBF(1.0), given)
     )
     np.testing.assert_array_equal(by_name, by_object)
     assert not np.array_equal(by_name, narrow)
@@ -504,7 +504,7 @@ def test_parameters_of_references_can_be_set_through_the_estimator():
     model = rk.SVDD(rk.ReferenceKernel(references="shell")).set_params(kernel__references__radius=5.0)
     assert model.kernel.references.radius == 5.0
     assert as_strategy("shell").radius == 3.0
-    nested = rk.ReferenceMap(references=LeverageScores(kernel=rk.RBF())).set_params(references__kernel__scale=0.5)
+    nested = rk.ReferenceMap(references=LeverageScores(kernel=rk.RBF(1.0))).set_params(references__kernel__scale=0.5)
     assert nested.references.kernel.scale == 0.5
 
 

@@ -294,7 +294,7 @@ def test_search_equals_grid_search_cv(route, ring):
 def test_plan_shares_work_among_candidates_with_negatives_too():
     """In one grid over both, the plain candidates share their work, and those with negatives theirs."""
     candidates = [{"negatives": how, "nu": nu} for how in ("ignore", "repel") for nu in (0.1, 0.2)]
-    parts = plan(rk.SVDD(RBF()), candidates)
+    parts = plan(rk.SVDD(RBF(1.0)), candidates)
     assert [type(part) for part in parts] == [Shared, Shared]
     assert [part.repel for part in parts] == [False, True]
 

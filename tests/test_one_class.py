@@ -67,7 +67,7 @@ def test_working_sets_equal_scikit_learn_too(samples, same_decisions):
 def test_constant_diagonal_makes_svdd_and_one_class_svm_agree(seed, nu, samples):
     """With k(x, x) = 1 both are one problem: SVDD's decision values are those of the one-class SVM times 2 / (nu n)."""
     X, X_new = samples(70, 3, seed), samples(60, 3, seed + 30) * 2
-    ball, plane = rk.SVDD(RBF(), nu=nu).fit(X), rk.OneClassSVM(RBF(), nu=nu).fit(X)
+    ball, plane = rk.SVDD(RBF(1.0), nu=nu).fit(X), rk.OneClassSVM(RBF(1.0), nu=nu).fit(X)
     expected = plane.decision_function(X_new) * 2 / (nu * 70)
     np.testing.assert_allclose(ball.decision_function(X_new), expected, rtol=0, atol=1e-7)  # of decision values up to 1
     np.testing.assert_array_equal(ball.predict(X_new)[np.abs(expected) > 1e-7], plane.predict(X_new)[np.abs(expected) > 1e-7])
@@ -76,7 +76,7 @@ def test_constant_diagonal_makes_svdd_and_one_class_svm_agree(seed, nu, samples)
 @every_seed
 @every_model
 @pytest.mark.parametrize("nu", [0.05, 0.2, 0.6])
-@pytest.mark.parametrize("kernel", [RBF(), rk.ReferenceKernel(references="case2", random_state=0)])
+@pytest.mark.parametrize("kernel", [RBF(1.0), rk.ReferenceKernel(references="case2", random_state=0)])
 def test_nu_is_between_the_shares_of_outliers_and_of_support_vectors(seed, make, nu, kernel, samples):
     """At most nu of the targets are left outside, and at least nu carry weight."""
     X = samples(101, 3, seed)
@@ -124,7 +124,7 @@ def test_svdd_without_slack_is_the_smallest_enclosing_ball():
 
 @every_seed
 @every_model
-@pytest.mark.parametrize("kernel", [RBF(), "linear", rk.ReferenceKernel(references="case2", random_state=0)])
+@pytest.mark.parametrize("kernel", [RBF(1.0), "linear", rk.ReferenceKernel(references="case2", random_state=0)])
 @pytest.mark.parametrize("nu", [0.1, 0.5])
 def test_free_support_vectors_lie_on_the_boundary_and_inside(seed, make, kernel, nu, samples):
     """A sample whose weight is between its bounds has decision value 0, and counts as a target whatever the rounding."""
@@ -385,8 +385,8 @@ def test_fit_predict_knows_the_outliers(model):
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_fit_predict_of_a_kernel_matrix(model, kind):
     X = np.random.default_rng(0).normal(size=(30, 2))
-    K = rk.RBF().fit(X)(X)
-    np.testing.assert_array_equal(model.fit_predict(kind(K)), type(model)(rk.RBF()).fit(X).predict(X))
+    K = rk.RBF(1.0).fit(X)(X)
+    np.testing.assert_array_equal(model.fit_predict(kind(K)), type(model)(rk.RBF(1.0)).fit(X).predict(X))
 
 
 def test_a_weight_of_0_leaves_the_row_out_of_the_references_too():

@@ -26,7 +26,7 @@ TOLERANCE = {np.float32: 1e-5, np.float64: 1e-9}
 """Share of the decisions' range: what the export promises for samples of each type."""
 
 KERNELS = {
-    "rbf": RBF(),
+    "rbf": RBF(1.0),
     "wide rbf": RBF(scale=1000.0),
     "linear": Linear(),
     "polynomial": Polynomial(),
@@ -149,7 +149,7 @@ def test_one_feature_keeps_double_precision(convert, before, kernel, samples):
 def test_targets_far_from_the_origin_lose_no_digits(dtype, samples):
     """Distances are taken from the mean of the support vectors: data at a million deviations are scored as well as at 0."""
     X, new = samples(40, 3, 0, offset=1e6), samples(50, 3, 1, offset=1e6)
-    for kernel in (RBF(), RBF(scale=0.1), Laplacian()):
+    for kernel in (RBF(1.0), RBF(scale=0.1), Laplacian()):
         for fitted in (rk.SVDD(kernel).fit(X), make_pipeline(rk.TargetScaler(), rk.SVDD(rk.ReferenceKernel(kernel))).fit(X)):
             assert_same_decisions(fitted, to_onnx(fitted, X.astype(dtype)), new, dtype)
 
@@ -226,7 +226,7 @@ def test_reference_maps_may_be_a_classifiers_kernel(samples):
 def test_every_opset_gives_the_same(opset, samples):
     """The operators changed their signatures over the opsets; the decisions do not."""
     X = samples(40, 3, 0, offset=2.0)
-    for kernel in (RBF(), Laplacian(), Polynomial()):
+    for kernel in (RBF(1.0), Laplacian(), Polynomial()):
         fitted = make_pipeline(rk.TargetScaler(), rk.SVDD(rk.ReferenceKernel(kernel))).fit(X)
         graph = to_onnx(fitted, target_opset=opset)
         assert [imported.version for imported in graph.opset_import if imported.domain == ""] == [opset]

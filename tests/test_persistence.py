@@ -38,7 +38,7 @@ from refkernel.persistence.schema import nodes
 pytestmark = pytest.mark.filterwarnings("ignore:The kernel is indefinite", "ignore:The one-class SVM's optimum is w = 0")
 
 KERNELS = [
-    RBF(),
+    RBF(1.0),
     RBF(sigma=2.0),
     Laplacian(),
     Linear(),
@@ -139,7 +139,7 @@ def test_pipelines_of_scaler_map_and_classifier_come_back_bit_for_bit(reference_
 def test_a_search_comes_back_with_its_table(scoring, samples, tmp_path):
     """Decisions of the best estimator, the results (masked where a grid lacks a name) and a score with the stored scorer."""
     X = samples(30, 3, 0)
-    grid = [{"kernel": [RBF(), Laplacian()], "nu": [0.1, 0.3]}, {"kernel": ["linear"]}]
+    grid = [{"kernel": [RBF(1.0), Laplacian()], "nu": [0.1, 0.3]}, {"kernel": ["linear"]}]
     search = rk.OneClassGridSearch(rk.SVDD(), grid, scoring=scoring, cv=StratifiedKFold(2), random_state=np.random.RandomState(3)).fit(
         X, LABELS
     )
@@ -160,7 +160,7 @@ def test_a_search_of_scikit_learn_comes_back(samples, tmp_path):
     assert back.score(X, LABELS) == search.score(X, LABELS)
 
 
-@pytest.mark.parametrize("kernel", [RBF(), Linear(), rk.ReferenceKernel(references="case3", random_state=0)], ids=repr)
+@pytest.mark.parametrize("kernel", [RBF(1.0), Linear(), rk.ReferenceKernel(references="case3", random_state=0)], ids=repr)
 @pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array])
 def test_models_of_sparse_samples_come_back_bit_for_bit(kind, kernel, samples, tmp_path):
     """Sparse support vectors and references stay sparse, and of their kind."""
@@ -195,7 +195,7 @@ def test_weighted_and_precomputed_models_come_back_bit_for_bit(samples, tmp_path
     X, X_new = samples(30, 3, 0), samples(9, 3, 1)
     weight = np.random.default_rng(0).uniform(0, 2, size=30)
     assert_same(rk.SVDD(nu=0.3).fit(X, sample_weight=weight), X_new, tmp_path / "weighted.rk")
-    k = RBF().fit(X)
+    k = RBF(1.0).fit(X)
     model = rk.SVDD("precomputed").fit(k(X))
     assert_same(model, k(X_new, X), tmp_path / "precomputed.rk", diag=k.diag(X_new))
 

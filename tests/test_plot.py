@@ -405,11 +405,11 @@ def test_nu_lies_between_rejected_targets_and_support_vectors(model, moons):
 def test_repelled_negatives_raise_the_bound_of_the_path(moons):
     """Target weights then sum to 1 + s, each at most 1 / (nu n): the bound nu (1 + s) still lies between both shares, and nu does not."""
     X, y = moons
-    display = PathDisplay.from_estimator(rk.SVDD(rk.RBF(), negatives="repel"), X, y, values=[0.1, 0.2, 0.4])
+    display = PathDisplay.from_estimator(rk.SVDD(rk.RBF(1.0), negatives="repel"), X, y, values=[0.1, 0.2, 0.4])
     assert (display.rejected > display.values).all()
     assert (display.rejected <= display.bound + 1e-9).all()
     assert (display.support >= display.bound - 1e-9).all()
-    weight = rk.SVDD(rk.RBF(), nu=0.2, negatives="repel").fit(X, y).dual_coef_[0]
+    weight = rk.SVDD(rk.RBF(1.0), nu=0.2, negatives="repel").fit(X, y).dual_coef_[0]
     np.testing.assert_allclose(display.bound[1], 0.2 * weight[weight > 0].sum(), rtol=1e-6)  # weights sum to 1 as far as tol goes
 
 

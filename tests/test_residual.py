@@ -35,7 +35,7 @@ def distance_from_span(K_RR, K_XR, diag, center):
 
 @every_seed
 @centred_or_not
-@pytest.mark.parametrize("kernel", [RBF(0.3), RBF(), Laplacian(), Pairwise("laplacian"), Polynomial(2)], ids=repr)
+@pytest.mark.parametrize("kernel", [RBF(0.3), RBF(1.0), Laplacian(), Pairwise("laplacian"), Polynomial(2)], ids=repr)
 def test_residual_is_the_squared_distance_from_the_span(seed, center, kernel, samples):
     """Least squares in the kernel's space, solved from raw kernel values, gives the same; nothing is truncated."""
     R, X = samples(8, 6, seed), samples(30, 6, seed + 10) * 1.5
@@ -229,7 +229,7 @@ def test_truncated_kernel_pca_has_the_reconstruction_error_of_its_components(see
     """references="training" and a rank: Hoffmann's error from an eigendecomposition of our own, at the training samples."""
     X = samples(50, 3, seed)
     model = ReferenceResidual(references="training", rank=rank).fit(X)
-    K, J = RBF().fit(X)(X), np.eye(50) - 1 / 50
+    K, J = RBF(1.0).fit(X)(X), np.eye(50) - 1 / 50
     lam, U = np.linalg.eigh(J @ K @ J)
     lam, U = lam[::-1], U[:, ::-1]
     q = rank if rank == 5 else next(q for q in range(1, 50) if lam[:q].sum() >= rank * lam[lam >= 1e-6].sum())

@@ -269,6 +269,12 @@ class OneClassClassifier(OutlierMixin, NestedParams):
             return False
         return bool(self.classifier.score(Phi @ self._normal, Phi @ Phi, self._quadratic) >= self.offset_)
 
+    def __setstate__(self, state):
+        """Also from files of version 0.1, which kept b'Kb under another name, and only where the score needs it."""
+        if "support_" in state and "_quadratic" not in state:
+            state = {**state, "_quadratic": state.get("_center_norm2", 0.0)}
+        super().__setstate__(state)
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         kernel = as_kernel(self.kernel)
