@@ -137,7 +137,9 @@ def test_rbf_is_never_above_one_nor_nan():
     np.testing.assert_array_equal(RBF(sigma=1.0)(np.full((1, 2), 1e300), np.zeros((1, 2))), [[0.0]])
 
 
-@pytest.mark.parametrize("kernel", [RBF(1.0), Laplacian(), Polynomial(), Sigmoid(), Linear(), Pairwise("cosine"), Function(linear_callable)])
+@pytest.mark.parametrize(
+    "kernel", [RBF(1.0), Laplacian(), Polynomial(), Sigmoid(), Linear(), Pairwise("cosine"), Function(linear_callable)]
+)
 def test_fit_never_changes_the_kernel(kernel, samples):
     """fit returns the kernel to use and leaves its parameters as they were, so one kernel can serve many estimators."""
     before = kernel.get_params()

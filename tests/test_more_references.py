@@ -264,7 +264,8 @@ def test_the_default_kernel_is_rbf_on_the_targets(mixed):
     """The name "rbf" draws what the kernel object RBF(1.0) draws; another width draws others; the object given stays as it was."""
     given = rk.RBF(scale=0.01)
     by_name, by_object, narrow = (
-        [LeverageScores(8, kernel=k).draw(mixed, check_random_state(seed)).indices for seed in range(10)] for k in ("rbf", rk.RBF(1.0), given)
+        [LeverageScores(8, kernel=k).draw(mixed, check_random_state(seed)).indices for seed in range(10)]
+        for k in ("rbf", rk.RBF(1.0), given)
     )
     np.testing.assert_array_equal(by_name, by_object)
     assert not np.array_equal(by_name, narrow)

@@ -199,7 +199,7 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         return diag
 
     def _validated(self, X, kernel, reset):
-        X = validate_data(self, X, reset=reset, accept_sparse="csr" if kernel.accepts_sparse else False, dtype=np.float64)
+        X = validate_data(self, X, reset=reset, accept_sparse="csr" if kernel.accepts_sparse else False, dtype=np.float64, order="C")
         return kernel.checked(X, training=reset)
 
     def _check_params(self) -> None:

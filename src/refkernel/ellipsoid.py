@@ -111,7 +111,7 @@ class ESVDD(OutlierMixin, BaseEstimator):
     def score_samples(self, X):
         """-(x - c)' E^-1 (x - c) for every row of X; higher is more normal."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = validate_data(self, X, reset=False, dtype=np.float64, order="C")
         with np.errstate(over="ignore", invalid="ignore"):
             W = self._ellipsoid.whitened(X)
         far = ~np.isfinite(W).all(axis=1)

@@ -249,4 +249,4 @@ class ReferenceKernel(ReferenceFit):
 
 def _validated(estimator, kernel, X, reset):
     sparse = "csr" if kernel.accepts_sparse else False
-    return validate_data(estimator, X, reset=reset, accept_sparse=sparse, dtype=[np.float64, np.float32])
+    return validate_data(estimator, X, reset=reset, accept_sparse=sparse, dtype=[np.float64, np.float32], order="C")

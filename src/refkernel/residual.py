@@ -140,7 +140,7 @@ class ReferenceResidual(OutlierMixin, NestedParams):
 
     def _validated(self, X, reset):
         sparse = "csr" if as_kernel(self.kernel).accepts_sparse else False
-        return validate_data(self, X, reset=reset, accept_sparse=sparse, dtype=np.float64)
+        return validate_data(self, X, reset=reset, accept_sparse=sparse, dtype=np.float64, order="C")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

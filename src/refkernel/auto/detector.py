@@ -283,7 +283,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
             The scores. A row's score does not depend on the rows beside it.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = validate_data(self, X, reset=False, dtype=np.float64, order="C")
         with np.errstate(over="ignore"):
             return 0.0 - self._combined(self._part_scores(X / self._unit))
 

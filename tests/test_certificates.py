@@ -1,0 +1,125 @@
+"""What a fit promises, over kernels, sizes and far-away rows: a certificate or a warning, nu's bound, finite scores, the same row the same
+answer."""
+
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import OneClassSVM as LibSVM
+
+import refkernel as rk
+from refkernel.kernels import RBF, Laplacian, Linear, Polynomial
+
+KERNELS = {"rbf": RBF(1.0), "narrow": RBF(0.01), "linear": Linear(), "polynomial": Polynomial(), "laplacian": Laplacian()}
+
+
+def fitted(model, X):
+    """The fitted model, and whether it warned that it did not converge."""
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("always")
+        model.fit(X)
+    return model, any(issubclass(w.category, ConvergenceWarning) for w in record)
+
+
+def with_a_far_row(distance, n=60):
+    return np.vstack([np.random.default_rng(0).normal(size=(n, 3)) + 5, [[distance] * 3]])
+
+
+@pytest.mark.parametrize("distance", [1e3, 1e5, 3e5, 1e6, 1e8, 1e12])
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(3, gamma=1.0, coef0=1.0)], ids=["linear", "polynomial"])
+def test_a_far_row_leaves_the_others_their_description(kernel, distance):
+    """However far one row is, the one-class SVM is certified, or says that it is not; its answers for the others are LIBSVM's."""
+    X = with_a_far_row(distance)
+    model, warned = fitted(rk.OneClassSVM(kernel, nu=0.3), X)
+    assert model.duality_gap_ <= model.tol or warned
+    if warned:
+        return
+    K = kernel.fit(X)(X)
+    theirs = LibSVM(kernel="precomputed", nu=0.3, tol=1e-9).fit(K / np.median(np.diagonal(K)))
+    decision = theirs.decision_function(K / np.median(np.diagonal(K)))
+    clear = np.abs(decision) > 1e-5 * np.median(np.abs(decision))
+    np.testing.assert_array_equal(model.predict(X)[clear], np.where(decision >= 0, 1, -1)[clear])
+    assert 0.2 <= (model.predict(X) == -1).mean() <= 0.3
+    if isinstance(kernel, Linear):
+        assert model.predict([[0.0, 0.0, 0.0]])[0] == -1
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-6, 1.0, 1e6, 1e12])
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize("make", [rk.SVDD, rk.OneClassSVM])
+def test_a_fit_is_certified_or_warns_and_keeps_the_bound_of_nu(make, kernel, unit):
+    """nu bounds the share of training targets outside from above and that of support vectors from below, within one sample."""
+    for seed, (n, d, nu) in enumerate([(40, 2, 0.1), (150, 5, 0.02), (90, 3, 0.5)]):
+        X = unit * np.random.default_rng(seed).normal(size=(n, d))
+        model, warned = fitted(make(KERNELS[kernel], nu=nu, threshold="training"), X)
+        assert model.duality_gap_ <= model.tol or warned
+        assert (model.predict(X) == -1).mean() <= nu + 1 / n
+        assert model.support_.size / n >= nu - 1 / n
+
+
+@pytest.mark.parametrize("make", [rk.SVDD, rk.OneClassSVM])
+@pytest.mark.parametrize(("n", "nu"), [(900, 0.01), (900, 0.3), (2000, 0.01)])
+def test_the_bound_of_nu_holds_with_many_free_weights(make, n, nu):
+    """Newton steps stop at 256 free weights; what pair moves leave there must not put free samples outside."""
+    X = np.random.default_rng(0).normal(size=(n, 50))
+    model, _ = fitted(make(Polynomial(), nu=nu), X)
+    assert (model.predict(X) == -1).mean() <= nu + 1 / n
+
+
+@pytest.mark.parametrize(
+    "model",
+    [rk.ESVDD(), rk.SVDD("linear"), rk.OneClassSVM("linear"), rk.SVDD(RBF(1.0)), rk.SVDD("poly"), rk.ReferenceResidual(random_state=0)],
+    ids=lambda model: f"{type(model).__name__}-{getattr(model, 'kernel', '')}",
+)
+def test_scores_of_finite_samples_are_finite(model):
+    rng = np.random.default_rng(0)
+    for X in (np.full((20, 1), 3e168), rng.normal(size=(30, 1)), 1e150 * rng.normal(size=(30, 1))):
+        try:
+            fit, _ = fitted(model, X)
+        except ValueError as error:
+            assert "Scale the data" in str(error) or "all alike" in str(error)
+            continue
+        decision = fit.decision_function([[0.0], [1e300], [-1e300], [1.7e308]])
+        assert np.isfinite(decision).all()
+
+
+MODELS = {
+    "SVDD, narrow": lambda: rk.SVDD(RBF(0.05)),
+    "SVDD, linear": lambda: rk.SVDD("linear"),
+    "one-class SVM": lambda: rk.OneClassSVM(RBF(1.0)),
+    "case 2, SVDD": lambda: rk.SVDD(rk.ReferenceKernel(references="case2", random_state=0)),
+    "case 2, one-class SVM": lambda: rk.OneClassSVM(rk.ReferenceKernel(references="case2", random_state=0)),
+    "laplacian": lambda: rk.SVDD("laplacian"),
+    "polynomial": lambda: rk.OneClassSVM("poly"),
+    "residual": lambda: rk.ReferenceResidual(random_state=0),
+    "ellipsoid": lambda: rk.ESVDD(),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", MODELS)
+def test_a_row_scores_the_same_alone_and_among_ten_thousand_bit_for_bit(name, monkeypatch):
+    """In any block, in several threads at once, in either memory order, as part of any table."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(10_000, 7))
+    model = MODELS[name]().fit(X[:120])
+    whole = model.score_samples(X)
+    for rows in (slice(0, 1), slice(9_999, 10_000), slice(17, 18), slice(100, 613), slice(3, 10_000), slice(None, None, 97)):
+        np.testing.assert_array_equal(model.score_samples(X[rows]), whole[rows])
+    np.testing.assert_array_equal(model.score_samples(np.asfortranarray(X[:700])), whole[:700])
+    with ThreadPoolExecutor(4) as pool:
+        for scores in pool.map(lambda _: model.score_samples(X[:600]), range(8)):
+            np.testing.assert_array_equal(scores, whole[:600])
+    monkeypatch.setattr("refkernel._blocks.MANY_ENTRIES", 1)  # rows shared between threads from the first
+    np.testing.assert_array_equal(model.score_samples(X[:3000]), whole[:3000])
+
+
+@pytest.mark.parametrize("n", [1, 4, 600, 1000])
+@pytest.mark.parametrize(("d_X", "d_Z"), [(5000, 2), (1, 3), (3, 1)])
+@pytest.mark.parametrize("kernel", [RBF(sigma=1.0), RBF(sigma=[1.0, 2.0]), Laplacian(gamma=1.0), Linear(), Polynomial(gamma=1.0)], ids=str)
+def test_kernels_refuse_samples_of_different_widths(kernel, n, d_X, d_Z):
+    """No compiled loop and no product is reached with shapes that do not fit."""
+    with pytest.raises(ValueError):
+        kernel(np.ones((n, d_X)), np.ones((4, d_Z)))
