@@ -19,7 +19,7 @@ from .._threads import one_blas_thread, share_rows
 from .certificate import certify, typical_size
 from .newton import DEPENDENT, factorise_free, free_weights
 from .path import change_total
-from .problem import DualProblem, Solution
+from .problem import DualProblem
 from .solver import CURVATURE_FLOOR, WHOLE
 from .sources import in_single_precision
 from .whole import solve_whole
@@ -39,12 +39,14 @@ MOST_MET, ROUNDS = 32, 6
 class LeftOut:
     """One model for each of k ``samples``, which it has not seen: weights ``B`` (k × n), 0 at the sample itself.
 
-    ``sums`` are Σ b_j k(x_j, x_i) of the samples i under their own model; the rest are facts about each model, as in ``Solution``.
+    ``sums`` are Σ b_j k(x_j, x_i) of the samples i under their own model, ``moved`` is (b' - b)'K(b' - b): how far the model b' is from
+    that of all samples, squared. The rest are facts about each model, as in ``Solution``.
     """
 
     samples: np.ndarray
     B: np.ndarray
     sums: np.ndarray
+    moved: np.ndarray
     rho: np.ndarray
     quadratic: np.ndarray
     scale: np.ndarray
@@ -54,15 +56,15 @@ class LeftOut:
     converged: np.ndarray
 
 
-def leave_out(problem: DualProblem, rows, solution: Solution, samples, *, tol=1e-6, stopping="relative", max_iter=-1) -> LeftOut:
+def leave_out(problem: DualProblem, rows, b, G, samples, *, tol=1e-6, stopping="relative", max_iter=-1) -> LeftOut:
     """Solve the problem again without each of these samples, which carry weight.
 
     Parameters
     ----------
     problem, rows
         As for ``solve``.
-    solution : Solution
-        Of the problem with all samples.
+    b, G : ndarrays of shape (n,)
+        The solution with all samples, and its gradient.
     samples : int array of shape (k,)
         Targets to leave out, one at a time.
     tol, stopping, max_iter
@@ -83,28 +85,30 @@ def leave_out(problem: DualProblem, rows, solution: Solution, samples, *, tol=1e
     if rows.n <= WHOLE:
         K = in_single_precision(rows.whole()) if libsvm else rows.whole()
         with one_blas_thread():
-            _leave_out_whole(problem, K, rows.diag, solution, samples, (tol, libsvm, floor, limit), B, facts)
+            _leave_out_whole(problem, K, rows.diag, b, samples, (tol, libsvm, floor, limit), B, facts)
     else:
         for number, i in enumerate(samples):
-            facts[:, number] = _leave_out_one(problem, rows, solution, i, B[number], (tol, stopping, floor, limit))
+            facts[:, number] = _leave_out_one(problem, rows, b, G, i, B[number], (tol, stopping, floor, limit))
     sums, rho, quadratic, scale, gap, size_of_sums, shortfall, converged = facts
     if libsvm:
         shortfall[:] = 0.0  # its threshold is rho, wherever it stopped
     certified = (converged > 0) & (libsvm | (gap <= tol))
-    return LeftOut(samples, B, sums, rho, quadratic, scale, gap, size_of_sums, shortfall, certified)
+    Kb = G - problem.p
+    moved = np.maximum(quadratic - 2.0 * (B @ Kb) + b @ Kb, 0.0)
+    return LeftOut(samples, B, sums, moved, rho, quadratic, scale, gap, size_of_sums, shortfall, certified)
 
 
-def _leave_out_whole(problem, K, diag, solution, samples, rule, B, facts):
+def _leave_out_whole(problem, K, diag, b, samples, rule, B, facts):
     """Fills B and facts from a kernel matrix that is held whole."""
-    steps = _Steps(K, problem, solution.b)
-    G = K @ solution.b + problem.p
+    steps = _Steps(K, problem, b)
+    G = K @ b + problem.p
     arrays = diag, problem.p, problem.lower, problem.upper, problem.total
 
     def work(start, stop):
         for first in range(start, stop, MOST_MODELS):
             part = slice(first, min(first + MOST_MODELS, stop))
             changes = steps.without(samples[part])
-            _solve_again(K, *arrays, solution.b, G, samples[part], changes, changes @ K, *rule, B[part], facts[:, part])
+            _solve_again(K, *arrays, b, G, samples[part], changes, changes @ K, *rule, B[part], facts[:, part])
 
     if samples.size * K.size >= MANY_ENTRIES:
         share_rows(work, samples.size)
@@ -182,22 +186,13 @@ def _within_bounds(P, b, lower, upper, place, answers):
             for t in range(n):
                 new = b[t] + answers[k, t]
                 if (new < lower[t] or new > upper[t]) and t != place[k] and met < MOST_MET:
-                    if in_order(D[:before], t):
+                    if (D[:before] == t).any():
                         continue
                     D[met] = t
                     goal[met] = (lower[t] if new < lower[t] else upper[t]) - b[t]
                     met += 1
             if met == before:
                 break
-
-
-@njit(cache=True, nogil=True)
-def in_order(D, t):
-    """Whether t is in D."""
-    for c in range(D.size):
-        if D[c] == t:
-            return True
-    return False
 
 
 @njit(cache=True, nogil=True)
@@ -268,15 +263,15 @@ def raise_bounds(upper, total):
             upper[t] *= total / most
 
 
-def _leave_out_one(problem, rows, solution, i, b, rule):
+def _leave_out_one(problem, rows, b_all, G_all, i, b, rule):
     """As ``_solve_again`` for one sample, by working sets. Fills b; returns its facts."""
     lower, upper = problem.lower.copy(), problem.upper.copy()
     lower[i] = upper[i] = 0.0
     raise_bounds(upper, problem.total)
-    b[:] = solution.b
-    G = solution.G.copy()
+    b[:] = b_all
+    G = G_all.copy()
     b[i] = 0.0
-    rows.add(G, np.array([i]), -solution.b[i : i + 1])
+    rows.add(G, np.array([i]), -b_all[i : i + 1])
     before = b.copy()
     change_total(b, np.argsort(G), lower, upper, problem.total)
     moved = np.flatnonzero(b != before)
