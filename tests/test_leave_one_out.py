@@ -9,11 +9,12 @@ import pytest
 
 import refkernel as rk
 from refkernel._dual.classifiers import OCSVM, SVDD
+from refkernel._dual.folds_out import leave_folds_out
 from refkernel._dual.leave_one_out import leave_out
 from refkernel._dual.problem import DualProblem
 from refkernel._dual.solver import solve
 from refkernel._dual.sources import Cached, Dense, Features
-from refkernel._left_out import evenly_spaced, lower_quantile
+from refkernel._left_out import lower_quantile
 from refkernel.kernels import RBF, Linear
 
 TOL = 1e-12
@@ -117,13 +118,43 @@ def test_working_sets_give_the_same_models(samples):
     problem = SVDD.problem(np.ones(n), 0.05 * n, np.ones(n))
     rows = Cached(kernel, X, 200)
     whole = solve(problem, rows, tol=1e-10)
-    chosen = evenly_spaced(np.flatnonzero(whole.b), 6)
+    chosen = np.flatnonzero(whole.b)[::20][:6]
     found = leave_out(problem, rows, whole.b, whole.G, chosen, tol=1e-10)
     for number, i in enumerate(chosen):
         keep = np.delete(np.arange(n), i)
         refit = solve(without(problem, keep), Dense(K[np.ix_(keep, keep)]), tol=1e-10)
         np.testing.assert_allclose(K @ found.B[number], K[:, keep] @ refit.b, rtol=0, atol=1e-7)
     assert found.converged.all()
+
+
+def test_folds_left_out_are_refits_with_nu_held(samples):
+    """Each target's sum under the model of the other folds, by refits on the matrix of those."""
+    n = 1100
+    X = samples(n, 3, 0)
+    kernel = RBF(sigma=0.4)
+    K = kernel(X)
+    problem = SVDD.problem(np.ones(n), 0.1 * n, np.ones(n))
+    rows = Cached(kernel, X, 200)
+    whole = solve(problem, rows, tol=1e-8)
+    found = leave_folds_out(problem, rows, whole.b, whole.G, tol=1e-8)
+    np.testing.assert_array_equal(found.samples, np.arange(n))
+    assert found.converged.all()
+    for move in np.unique(found.moved):
+        out = found.moved == move
+        keep, m = np.flatnonzero(~out), np.count_nonzero(~out)
+        assert m == pytest.approx(0.8 * n, abs=1)
+        refit = solve(SVDD.problem(np.ones(m), 0.1 * m, np.ones(m)), Dense(K[np.ix_(keep, keep)]), tol=1e-8)
+        np.testing.assert_allclose(found.sums[out], K[np.ix_(out, keep)] @ refit.b, rtol=0, atol=1e-4 * refit.quadratic)
+        d = -whole.b
+        d[keep] += refit.b
+        assert move == pytest.approx(d @ K @ d, rel=1e-3)
+
+
+@pytest.mark.parametrize("make", [rk.SVDD, rk.OneClassSVM])
+def test_threshold_loo_of_many_targets_rejects_about_nu_of_new_ones(make):
+    Z = np.random.default_rng(0).normal(size=(3200, 3))
+    model = make(rk.RBF(sigma=0.3), nu=0.1, threshold="loo").fit(Z[:1200])
+    assert abs(np.mean(model.predict(Z[1200:]) == -1) - 0.1) < 0.035
 
 
 def test_the_move_of_a_model_is_its_distance_in_the_kernels_space(samples):

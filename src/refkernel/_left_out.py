@@ -7,11 +7,13 @@ from sklearn.base import BaseEstimator
 
 from ._blocks import in_blocks
 from ._distances import squared_norms
+from ._dual.folds_out import FoldsOut, leave_folds_out
 from ._dual.leave_one_out import LeftOut, leave_out
 from ._dual.problem import SUM_PRECISION
+from ._dual.solver import WHOLE
 
-MOST_LEFT_OUT = 1024
-"""Targets with weight that are left out for a threshold: beyond, evenly spaced ones stand for all, and a share is known to a point."""
+COARSE_TOL = 1e-4
+"""The tolerance of models that only set a threshold, on which nothing depends beyond three digits."""
 
 
 class LeftOutModels(BaseEstimator):
@@ -69,7 +71,7 @@ class LeftOutModels(BaseEstimator):
 
 
 class Targets:
-    """The targets of one problem, those with weight left out in turn.
+    """The targets of one problem, those with weight left out in turn; folds of them where they are many and ``every`` is False.
 
     ``scores`` are those of targets that the model has not seen. ``comparable`` are the same with what a model differs from that of all
     targets taken out, so that the latter's scores of new samples can be compared with them: where a centre moves by m when a
@@ -78,28 +80,24 @@ class Targets:
 
     def __init__(self, description, problem, rows, b, G, signed_weight, every=True, **solver):
         self.is_target = signed_weight > 0
-        with_weight = np.flatnonzero(self.is_target & (b != 0.0))
-        chosen = with_weight if every else evenly_spaced(with_weight, MOST_LEFT_OUT)
-        self.left_out: LeftOut = leave_out(problem, rows, b, G, chosen, **solver)
+        self.left_out: LeftOut | FoldsOut
+        if every or rows.n <= WHOLE:
+            self.left_out = leave_out(problem, rows, b, G, np.flatnonzero(self.is_target & (b != 0.0)), **solver)
+        else:
+            self.left_out = leave_folds_out(problem, rows, b, G, **{**solver, "tol": max(solver["tol"], COARSE_TOL)})
         found = self.left_out
+        chosen = found.samples
         Kb = G - problem.p
         sums, quadratic, moved = Kb.copy(), np.full(b.size, float(b @ Kb)), np.zeros(b.size)
         sums[chosen], quadratic[chosen], moved[chosen] = found.sums, found.quadratic, found.moved
         self.quadratic = float(b @ Kb)
         self.scores = description.score(sums, rows.diag, quadratic)
         self.comparable = self.scores + description.diag_share * moved
-        self.weight = np.where(self.is_target, signed_weight, 0.0)
-        self.weight[with_weight] *= with_weight.size / max(1, chosen.size)
-        self.weight[np.setdiff1d(with_weight, chosen)] = 0.0
+        self.weight = signed_weight
 
     def threshold(self, nu) -> float:
         """The score that about a share nu of new samples stays below."""
         return lower_quantile(self.comparable[self.is_target], self.weight[self.is_target], nu)
-
-
-def evenly_spaced(rows: np.ndarray, most: int) -> np.ndarray:
-    """At most this many of the rows."""
-    return rows if rows.size <= most else rows[np.linspace(0, rows.size - 1, most).round().astype(np.intp)]
 
 
 def lower_quantile(scores, weight, nu) -> float:

@@ -21,8 +21,9 @@ class OneClassSVM(OneClassClassifier):
     threshold : {"auto", "training", "loo"}, default="auto"
         "training" is the classical rule: rho, so that nu bounds the share of *training* targets outside.
         "loo" sets ``offset_`` so that about a share nu of *new* targets is rejected (at least 1 / (n + 1)): every target is scored by the
-        exact model without it, at the price of a few fits. "auto" is "loo" for kernels whose width follows the neighbours
-        (``kernel_.narrow``), where nearly all targets carry weight and "training" rejects most new ones; else "training".
+        exact model without it, at the price of a few fits; of more than 1,024 rows by a model of the other four fifths. "auto" is "loo"
+        for kernels whose width follows the neighbours (``kernel_.narrow``), where nearly all targets carry weight and "training"
+        rejects most new ones; else "training".
     tol, max_iter, cache_size, stopping, random_state
         As for :class:`SVDD`.
 
