@@ -281,6 +281,15 @@ def test_threshold_auto_is_training_unless_the_kernel_is_narrow(make, samples):
     assert offsets["narrow", "auto"] == offsets["narrow", "loo"] == offsets["plain", "loo"] != offsets["plain", "training"]
 
 
+@pytest.mark.parametrize("sigma", [0.2, 1.0])
+@pytest.mark.parametrize("n", [60, 1100])
+def test_both_classifiers_reject_the_same_where_the_diagonal_is_constant(sigma, n, samples):
+    """They are one problem there, and so is what is compared; samples within rounding of the threshold aside."""
+    X, new = np.split(samples(n + 300, 2, 0), [n])
+    svdd, ocsvm = (make(RBF(sigma=sigma), nu=0.1, threshold="loo", tol=1e-9).fit(X) for make in (rk.SVDD, rk.OneClassSVM))
+    assert np.count_nonzero(svdd.predict(new) != ocsvm.predict(new)) <= (0 if n <= 1024 else 3)
+
+
 def test_threshold_moves_nothing_but_the_offset(samples):
     X, new = samples(40, 2, 0), samples(30, 2, 1)
     training, loo = (rk.SVDD(RBF(sigma=0.5), threshold=threshold).fit(X) for threshold in ("training", "loo"))

@@ -74,8 +74,9 @@ class Targets:
     """The targets of one problem, those with weight left out in turn; folds of them where they are many and ``every`` is False.
 
     ``scores`` are those of targets that the model has not seen. ``comparable`` are the same with what a model differs from that of all
-    targets taken out, so that the latter's scores of new samples can be compared with them: where a centre moves by m when a
-    sample goes, new samples are farther from it by |m|² on average, and in narrow kernels that exceeds all other differences.
+    targets taken out, so that the latter's scores of new samples can be compared with them. Where a centre moves by m when a
+    sample goes, new samples are farther from it by |m|² on average, and in narrow kernels that exceeds all other differences. If all
+    k(x, x) are equal, scores differ by their sums only, and b'Kb of all targets takes the place of each model's own.
     """
 
     def __init__(self, description, problem, rows, b, G, signed_weight, every=True, **solver):
@@ -92,7 +93,8 @@ class Targets:
         sums[chosen], quadratic[chosen], moved[chosen] = found.sums, found.quadratic, found.moved
         self.quadratic = float(b @ Kb)
         self.scores = description.score(sums, rows.diag, quadratic)
-        self.comparable = self.scores + description.diag_share * moved
+        alike = np.ptp(rows.diag) <= SUM_PRECISION * np.abs(rows.diag).max()
+        self.comparable = self.scores + description.diag_share * (quadratic - self.quadratic if alike else moved)
         self.weight = signed_weight
 
     def threshold(self, nu) -> float:

@@ -85,7 +85,8 @@ class SVDD(OneClassClassifier):
 
     ``threshold="loo"`` compares -||phi(x) - c||² of new samples with -||phi(x_i) - c_i||² + ||c_i - c||² of the targets, c_i the
     centre without target i. The last term is what a centre that has moved adds to the distance of an independent sample on average;
-    without it almost nothing is rejected at narrow widths.
+    without it almost nothing is rejected at narrow widths. Where all k(x, x) are equal it is ||c_i||² - ||c||², and the one-class SVM
+    rejects the same samples.
 
     Examples
     --------
