@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -20,12 +21,15 @@ from ._dual.classifiers import Classifier
 from ._dual.problem import DualProblem
 from ._dual.solver import STOPPING_RULES, WHOLE, solve
 from ._dual.sources import Cached, Dense, Features
+from ._left_out import LeftOutModels, Targets
 from ._params import NestedParams
 from ._training import training_rows
 from ._validation import as_labels, check_choice, check_positive
 from .exceptions import DegenerateSolutionWarning, FarSamplesWarning
 from .kernels import as_kernel
 from .kernels.base import SYMMETRY_TOLERANCE, Kernel
+
+THRESHOLDS = ("auto", "training", "loo")
 
 DOUBTS: dict[str, tuple[type[Warning], str]] = {
     "not converged": (
@@ -88,14 +92,61 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         self.kernel_ = kernel.resolve(training, weight[training.targets], self.random_state)
         rows = self._source(X, used)
         check_values(rows.diag, X)
-        solution = solve(make_problem(rows.diag), rows, tol=self.tol, stopping=self.stopping, max_iter=self.max_iter)
+        problem = make_problem(rows.diag)
+        solution = solve(problem, rows, **self._solver())
         self._store(X, used, solution, rows)
+        if resolved_threshold(self.threshold, self.kernel_) == "loo" and training.targets.size > 1:
+            solution = self._follow_new_samples(problem, rows, solution, signed_weight)
         self._doubts = self._doubts_about(solution, rows, X[used] if self.classifier.uses_diag else None)
         stop = f"max_iter={self.max_iter} was reached" if 0 <= self.max_iter <= solution.n_iter else "The solver stopped"
         for doubt in self._doubts:
             category, message = DOUBTS[doubt]
             warnings.warn(message.format(stop=stop, gap=solution.gap, tol=self.tol), category, stacklevel=2)
         return self
+
+    def _follow_new_samples(self, problem, rows, solution, signed_weight):
+        """Set ``offset_`` by targets left out; the solution, with the worst gap of all models."""
+        targets = Targets(self.classifier, problem, rows, solution.b, solution.G, signed_weight, every=False, **self._solver())
+        rounding = self.classifier.slack(solution.size_of_sums, 0.0, self.kernel_.precision)
+        self.offset_ = targets.threshold(problem.total / problem.upper.sum()) - float(rounding)
+        found = targets.left_out
+        gap = float(found.gap.max(initial=solution.gap))
+        return replace(solution, gap=gap, converged=bool(solution.converged and found.converged.all()))
+
+    def _leave_one_out(self, X: Any, y: Any = None, sample_weight: Any = None) -> LeftOutModels:
+        """Every target of a fitted model left out in turn: kernel, C and known outliers stay as they are (see ``calibration.held_out``)."""
+        check_is_fitted(self)
+        X = self._validated(X, self.kernel_, reset=False)
+        training, weight = training_rows(X, y, sample_weight)
+        used, signed_weight = self._used_rows(training, weight)
+        rows = self._source(X, used)
+        problem = self._problem_maker(signed_weight)(rows.diag)
+        b = np.zeros(X.shape[0])
+        b[self.support_] = self.dual_coef_[0]
+        b = b[used]
+        support = np.flatnonzero(b)
+        G = rows.times(support, b[support]) + problem.p
+        targets = Targets(self.classifier, problem, rows, b, G, signed_weight, **self._solver())
+        return self._left_out_models(X, used, rows, b, targets)
+
+    def _left_out_models(self, X, used, rows, b, targets):
+        """The distinct models: the one of all targets first, where a target without weight needs it."""
+        found, unchanged = targets.left_out, targets.is_target.copy()
+        unchanged[found.samples] = False
+        first = [b] if unchanged.any() else []
+        B, quadratic = np.vstack([*first, found.B]), np.concatenate([[targets.quadratic] * len(first), found.quadratic])
+        model = np.zeros(b.size, dtype=np.intp)
+        model[found.samples] = len(first) + np.arange(found.samples.size)
+        union = np.flatnonzero(B.any(axis=0))
+        if isinstance(rows, Features):
+            landmarks, weights = None, B[:, union] @ rows.Phi[union]
+        else:
+            landmarks, weights = self.kernel_.landmarks(X, used[union]), np.column_stack([B[:, union], np.zeros(len(B))])
+        is_target = targets.is_target
+        return LeftOutModels(self, landmarks, weights, quadratic, targets.scores[is_target], model[is_target])
+
+    def _solver(self):
+        return {"tol": self.tol, "stopping": self.stopping, "max_iter": self.max_iter}
 
     def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> np.ndarray:
         """Fit, and label the training rows.
@@ -205,6 +256,7 @@ class OneClassClassifier(OutlierMixin, NestedParams):
     def _check_params(self) -> None:
         """Raise for parameters that no data make right."""
         check_choice("stopping", self.stopping, STOPPING_RULES)
+        check_choice("threshold", self.threshold, THRESHOLDS)
         check_positive("tol", self.tol)
         check_positive("cache_size", self.cache_size)
         if not isinstance(self.max_iter, Integral) or self.max_iter < -1:
@@ -281,6 +333,11 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         tags.input_tags.pairwise = kernel.pairwise
         tags.input_tags.sparse = kernel.accepts_sparse
         return tags
+
+
+def resolved_threshold(threshold: str, kernel: Kernel) -> str:
+    """What "auto" comes to: "loo" for a kernel whose width follows the neighbours."""
+    return ("loo" if kernel.narrow else "training") if threshold == "auto" else threshold
 
 
 def is_indefinite(kernel: Kernel, matrix: Callable[[], np.ndarray]) -> bool:

@@ -18,12 +18,18 @@ class OneClassSVM(OneClassClassifier):
         A name stands for the kernel with its default parameters: "rbf" is ``RBF()``, whose width follows the data.
     nu : float in (0, 1], default=0.1
         An upper bound on the share of targets left outside, a lower bound on that of support vectors.
+    threshold : {"auto", "training", "loo"}, default="auto"
+        "training" is the classical rule: rho, so that nu bounds the share of *training* targets outside.
+        "loo" sets ``offset_`` so that about a share nu of *new* targets is rejected (at least 1 / (n + 1)): every target is scored by the
+        exact model without it, at the price of a few fits; of more than 1,024 rows by a model of the other four fifths. "auto" is "loo"
+        for kernels whose width follows the neighbours (``kernel_.narrow``), where nearly all targets carry weight and "training"
+        rejects most new ones; else "training".
     tol, max_iter, cache_size, stopping, random_state
         As for :class:`SVDD`.
 
     Attributes
     ----------
-    offset_ : float, rho; ``decision_function = score_samples - offset_``.
+    offset_ : float, rho (or by ``threshold="loo"``); ``decision_function = score_samples - offset_``.
     support_, support_vectors_, dual_coef_, duality_gap_, n_iter_, kernel_
         As for :class:`SVDD`.
 
@@ -42,9 +48,21 @@ class OneClassSVM(OneClassClassifier):
 
     classifier = OCSVM
 
-    def __init__(self, kernel="rbf", *, nu=0.1, tol=1e-6, max_iter=-1, cache_size=200, stopping="relative", random_state=None):
+    def __init__(
+        self,
+        kernel="rbf",
+        *,
+        nu=0.1,
+        threshold="auto",
+        tol=1e-6,
+        max_iter=-1,
+        cache_size=200,
+        stopping="relative",
+        random_state=None,
+    ):
         self.kernel = kernel
         self.nu = nu
+        self.threshold = threshold
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size

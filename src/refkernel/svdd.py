@@ -46,6 +46,12 @@ class SVDD(OneClassClassifier):
     C_negative : float > 0, optional
         The price of leaving a negative inside; used by ``negatives="repel"``. C n / q when not given, for q negatives:
         all of them together then weigh as much as the n targets (n and q are sums of sample weights, if there are any).
+    threshold : {"auto", "training", "loo"}, default="auto"
+        "training" is the classical rule: R² of the ball, so that nu bounds the share of *training* targets outside.
+        "loo" sets ``offset_`` so that about a share nu of *new* targets is rejected (at least 1 / (n + 1)): every target is scored by the
+        exact model without it, at the price of a few fits; of more than 1,024 rows by a model of the other four fifths. "auto" is "loo"
+        for kernels whose width follows the neighbours (``kernel_.narrow``), where nearly all targets carry weight and "training"
+        rejects most new ones; else "training".
     tol : float, default=1e-6
         Relative duality gap at which the solver stops.
     max_iter : int, default=-1
@@ -60,7 +66,8 @@ class SVDD(OneClassClassifier):
     Attributes
     ----------
     radius_ : float, R: the mean over the samples with free weights, of both kinds.
-    offset_ : float, -R², less a rounding's worth so that samples on the boundary count as inside;
+    offset_ : float, -R² (with ``threshold="loo"`` the score that a share nu of new targets stays below), less a rounding's worth
+        so that samples on the boundary count as inside;
         ``decision_function = score_samples - offset_``.
     support_ : (n_SV,) rows of X with a weight; ``support_vectors_`` are these rows, ``dual_coef_`` (1, n_SV) the weights.
         Negatives that repel come after the targets; their weights are negative. All weights sum to 1.
@@ -76,6 +83,11 @@ class SVDD(OneClassClassifier):
     All weights sum to 1, so those of negatives sum to at most C n - 1 = 1 / nu - 1: nu = 1 leaves them nothing. If theirs sum to -s,
     nu (1 + s) takes nu's place as the bound on the share of targets outside: negatives that cannot be told from targets cost targets.
 
+    ``threshold="loo"`` compares -||phi(x) - c||² of new samples with -||phi(x_i) - c_i||² + ||c_i - c||² of the targets, c_i the
+    centre without target i. The last term is what a centre that has moved adds to the distance of an independent sample on average;
+    without it almost nothing is rejected at narrow widths. Where all k(x, x) are equal it is ||c_i||² - ||c||², and the one-class SVM
+    rejects the same samples.
+
     Examples
     --------
     >>> import numpy as np, refkernel as rk
@@ -83,6 +95,15 @@ class SVDD(OneClassClassifier):
     >>> model = rk.SVDD(nu=0.1).fit(X)
     >>> model.predict([[0.0, 0.0], [5.0, 5.0]])
     array([ 1, -1])
+
+    A narrow kernel, and a threshold that new samples keep:
+
+    >>> new = np.random.default_rng(1).normal(size=(1000, 2))
+    >>> narrow = rk.SVDD(rk.RBF(sigma=0.2), nu=0.1)
+    >>> bool(np.mean(narrow.fit(X).predict(new) == -1) > 0.5)
+    True
+    >>> bool(np.mean(narrow.set_params(threshold="loo").fit(X).predict(new) == -1) < 0.15)
+    True
 
     A known outlier amid the targets:
 
@@ -101,6 +122,7 @@ class SVDD(OneClassClassifier):
         C=None,
         negatives="ignore",
         C_negative=None,
+        threshold="auto",
         tol=1e-6,
         max_iter=-1,
         cache_size=200,
@@ -112,6 +134,7 @@ class SVDD(OneClassClassifier):
         self.C = C
         self.negatives = negatives
         self.C_negative = C_negative
+        self.threshold = threshold
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size

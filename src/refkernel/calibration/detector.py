@@ -23,6 +23,9 @@ SCORED_BY = ("auto", "folds", "full")
 TIE = 1e-10
 """Scores that differ by less, as a share, differ by rounding: equal samples need not get equal bits in different calls."""
 
+MOST_LEFT_OUT = 1024
+"""With more targets "auto" is "cv": every model is compared with one score only, and a new sample's scores cost as many sums as targets."""
+
 BLOCK_ENTRIES = 2**22
 """Differences of scores that are held at a time: 32 MB."""
 
@@ -47,7 +50,7 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         How samples are held out. "split": a random part calibrates, the rest trains. "cv": every fold is scored by a model of the other
         folds (CV+). "loo": every sample by a model of all others (jackknife+), n fits unless the estimator has a faster way of its own
         (in a pipeline of fewer than 100 targets every step is fitted n times all the same: a scaler that has seen the sample matters
-        there). "auto" is "loo" for those that have, else "cv".
+        there). "auto" is "loo" for those that have and at most 1,024 targets, else "cv": with more, ten folds promise as much.
     confidence : float in (0, 1), optional
         By default the promise holds on average over training sets. With ``confidence=0.9`` the threshold is lowered until the rate
         itself stays below ``false_alarm_rate`` with that probability.
@@ -190,7 +193,7 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         sign_ = self._checked()
         X, y = indexable(X if hasattr(X, "shape") else np.asarray(X), y)
         rows = self._rows(X, y, sample_weight)
-        self._choose()
+        self._choose(rows.calibrating.size)
         self.__dict__.pop("estimator_", None)  # of an earlier fit by another method
         calibrating = self._split(rows) if self.method_ == "split" else np.arange(rows.calibrating.size)
         found = promise(calibrating.size, self.false_alarm_rate, self.confidence)  # before anything is fitted
@@ -320,8 +323,8 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError('ConformalDetector holds rows out, and kernel="precomputed" has none: pass samples and a kernel object.')
         return sign(self.estimator, self.higher_is)
 
-    def _choose(self) -> None:
-        by_default = "loo" if has_own_way(self.estimator) else "cv"
+    def _choose(self, n) -> None:
+        by_default = "loo" if has_own_way(self.estimator) and n <= MOST_LEFT_OUT else "cv"
         self.method_ = by_default if self.method == "auto" else self.method
         self.scored_by_ = "folds" if self.scored_by == "auto" or self.method_ == "split" else self.scored_by
 

@@ -39,6 +39,10 @@ class _Pair(Kernel):
         return self.first.positive_definite and self.second.positive_definite
 
     @property
+    def narrow(self):
+        return self.first.narrow or self.second.narrow
+
+    @property
     def precision(self):
         return max(self.first.precision, self.second.precision)
 
@@ -109,6 +113,7 @@ class Scaled(Kernel):
     thread_safe = property(lambda self: self.kernel.thread_safe)
     positive_definite = property(lambda self: self.kernel.positive_definite)
     vanishes = property(lambda self: self.kernel.vanishes)
+    narrow = property(lambda self: self.kernel.narrow)
     precision = property(lambda self: self.kernel.precision)
 
     def __call__(self, X, Z=None):

@@ -66,6 +66,11 @@ class Kernel(BaseEstimator):
         return False
 
     @property
+    def narrow(self) -> bool:
+        """Whether the width follows the neighbours: most targets then carry weight, and nu says little about new samples."""
+        return False
+
+    @property
     def shares_distances(self) -> bool:
         """Whether ``of_squared_distances`` gives this kernel, so that several widths can share one distance matrix."""
         return False

@@ -83,6 +83,11 @@ class RBF(Stationary):
         self.fit_on = fit_on
         self.gamma = gamma
 
+    @property
+    def narrow(self):
+        """Whether the width is a rule by name, before and after ``resolve``."""
+        return isinstance(self.scale, str) or (self.scale is None and self.sigma is None and self.gamma is None)
+
     def _resolved(self, rows, sample_weight):
         if self.sigma is not None and self.gamma is not None:
             raise ValueError(f"sigma={self.sigma!r} and gamma={self.gamma!r} are both given: pass one of them (gamma = 1 / (2 sigma²)).")

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from .._factor import check_floor
-from .._one_class import OneClassClassifier
+from .._one_class import OneClassClassifier, resolved_threshold
 from ..feature_map import ReferenceFit, ReferenceMap
 from ..kernels import Kernel, Linear, as_kernel
 from .paths import Formulation
@@ -88,15 +88,26 @@ def _parts(estimator, names, members):
     alone = [Alone(estimator, params, number) for number, params in members]
     if shared is None or (structure and names != _axis_names(configured)):
         return alone
-    shared.members.extend(alone)
     kernel = as_kernel(shared.reference.kernel if shared.reference is not None else shared.classifier.kernel)
     axes: dict[Any, KernelAxis] = {}
     fixed = kernel.get_params(deep=False)
-    for number, params in members:
-        along = {names[name]: value for name, value in params.items() if name in names}
-        _place(axes, type(kernel), fixed, shared.classifier, along, number)
+    unshared = []
+    for member in alone:
+        along = {names[name]: value for name, value in member.params.items() if name in names}
+        if _follows_new_samples(shared, type(kernel), {**fixed, **along}):
+            unshared.append(member)
+            continue
+        shared.members.append(member)
+        _place(axes, type(kernel), fixed, shared.classifier, along, member.candidate)
     shared.axes.extend(axes.values())
-    return [shared]
+    return [shared, *unshared] if shared.members else unshared
+
+
+def _follows_new_samples(shared, make, params) -> bool:
+    """Whether the threshold comes from targets left out, which the paths of shared candidates do not have."""
+    owned = {name: value for name, value in params.items() if name not in shared.classifier.classifier.parameters}
+    kernel = make(**owned) if shared.reference is None else as_kernel(shared.classifier.kernel)
+    return resolved_threshold(shared.classifier.threshold, kernel) == "loo"
 
 
 def _place(axes, make, fixed, classifier, along, number):

@@ -1,0 +1,281 @@
+"""Every sample left out in turn, exactly, at the price of a few fits.
+
+The bounds stay as they are. A sample without weight can then go without a change; one with weight is left out by setting its bounds to
+0, and the others are solved from the solution at hand. As long as no weight meets a bound, their new weights have a closed form, from
+one factorisation for all samples; pair moves and Newton steps do the rest, to the tolerance of a fit.
+
+Where the others cannot take the weight (nu n > n - 1), their upper bounds are raised by what is missing, all by the same factor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from .._jit import njit
+from .._threads import one_blas_thread, share_rows
+from .certificate import certify, typical_size
+from .newton import DEPENDENT, factorise_free, free_weights
+from .path import change_total
+from .problem import DualProblem
+from .solver import CURVATURE_FLOOR, WHOLE
+from .sources import in_single_precision
+from .whole import solve_whole
+from .working_sets import solve_by_working_sets
+
+MOST_MODELS = 256
+"""Models whose starts are computed together: with n = 1,024 their weights and gradients take 4 MB."""
+
+MANY_ENTRIES = 1 << 22
+"""From this many products of models and kernel values, models are shared between threads: some 10 ms of work."""
+
+MOST_MET, ROUNDS = 32, 6
+"""Weights that may meet a bound in the closed form, and the times that it is computed again with those held that did."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """One model for each of k ``samples``, which it has not seen: weights ``B`` (k × n), 0 at the sample itself.
+
+    ``sums`` are Σ b_j k(x_j, x_i) of the samples i under their own model, ``moved`` is (b' - b)'K(b' - b): how far the model b' is from
+    that of all samples, squared. The rest are facts about each model, as in ``Solution``.
+    """
+
+    samples: np.ndarray
+    B: np.ndarray
+    sums: np.ndarray
+    moved: np.ndarray
+    rho: np.ndarray
+    quadratic: np.ndarray
+    scale: np.ndarray
+    gap: np.ndarray
+    size_of_sums: np.ndarray
+    shortfall: np.ndarray
+    converged: np.ndarray
+
+
+def leave_out(problem: DualProblem, rows, b, G, samples, *, tol=1e-6, stopping="relative", max_iter=-1) -> LeftOut:
+    """Solve the problem again without each of these samples, which carry weight.
+
+    Parameters
+    ----------
+    problem, rows
+        As for ``solve``.
+    b, G : ndarrays of shape (n,)
+        The solution with all samples, and its gradient.
+    samples : int array of shape (k,)
+        Targets to leave out, one at a time.
+    tol, stopping, max_iter
+        As for ``solve``.
+
+    Returns
+    -------
+    LeftOut
+        The k models.
+    """
+    samples = np.asarray(samples, dtype=np.intp)
+    if np.count_nonzero(problem.upper) < 2 and samples.size:
+        raise ValueError("1 target cannot be left out: nothing would remain. Pass at least 2 targets.")
+    limit = max(10_000_000, 100 * rows.n) if max_iter < 0 else max_iter
+    libsvm = stopping == "libsvm"
+    floor = CURVATURE_FLOOR * (1.0 if libsvm else typical_size(rows.diag) or 1.0)
+    B, facts = np.empty((samples.size, rows.n)), np.empty((8, samples.size))
+    if rows.n <= WHOLE:
+        K = in_single_precision(rows.whole()) if libsvm else rows.whole()
+        with one_blas_thread():
+            _leave_out_whole(problem, K, rows.diag, b, samples, (tol, libsvm, floor, limit), B, facts)
+    else:
+        for number, i in enumerate(samples):
+            facts[:, number] = _leave_out_one(problem, rows, b, G, i, B[number], (tol, stopping, floor, limit))
+    sums, rho, quadratic, scale, gap, size_of_sums, shortfall, converged = facts
+    if libsvm:
+        shortfall[:] = 0.0  # its threshold is rho, wherever it stopped
+    certified = (converged > 0) & (libsvm | (gap <= tol))
+    Kb = G - problem.p
+    moved = np.maximum(quadratic - 2.0 * (B @ Kb) + b @ Kb, 0.0)
+    return LeftOut(samples, B, sums, moved, rho, quadratic, scale, gap, size_of_sums, shortfall, certified)
+
+
+def _leave_out_whole(problem, K, diag, b, samples, rule, B, facts):
+    """Fills B and facts from a kernel matrix that is held whole."""
+    steps = _Steps(K, problem, b)
+    G = K @ b + problem.p
+    arrays = diag, problem.p, problem.lower, problem.upper, problem.total
+
+    def work(start, stop):
+        for first in range(start, stop, MOST_MODELS):
+            part = slice(first, min(first + MOST_MODELS, stop))
+            changes = steps.without(samples[part])
+            _solve_again(K, *arrays, b, G, samples[part], changes, changes @ K, *rule, B[part], facts[:, part])
+
+    if samples.size * K.size >= MANY_ENTRIES:
+        share_rows(work, samples.size)
+    else:
+        work(0, samples.size)
+
+
+class _Steps:
+    """How the free weights F answer when a sample goes.
+
+    With A the inverse of K_FF + t 11' (t is invisible to steps of sum 0), P = A - A11'A / 1'A1 solves for steps of sum 0 and
+    a = A1 / 1'A1 spreads a weight of 1. A weight at its bound goes by b_i (P K_Fi + a); free weights are sent to a value by columns of P.
+    """
+
+    def __init__(self, K, problem, b):
+        self.K, self.b, self.problem = K, b, problem
+        free = free_weights(b, problem.lower, problem.upper)
+        U, self.F = factorise_free(K, free) if free.size else (np.empty((0, 0)), free)
+        r = self.F.size
+        if r == 0:
+            return
+        V = solve_triangular(np.ascontiguousarray(U[:r, :r]), np.eye(r), check_finite=False)
+        A = V @ V.T
+        sums = A.sum(axis=1)
+        self.a = sums / sums.sum()
+        self.P = A - np.outer(self.a, sums)
+        self.place = np.full(b.size, -1)
+        self.place[self.F] = np.arange(r)
+
+    def without(self, samples) -> np.ndarray:
+        """The changes of all weights when each of the samples goes."""
+        changes = np.zeros((samples.size, self.b.size))
+        changes[np.arange(samples.size), samples] = -self.b[samples]
+        if self.F.size == 0:
+            return changes
+        place = self.place[samples]
+        bound = np.flatnonzero(place < 0)
+        answers = np.zeros((samples.size, self.F.size))
+        answers[bound] = self.b[samples[bound], None] * (self.K[np.ix_(samples[bound], self.F)] @ self.P + self.a)
+        F = self.F
+        _within_bounds(self.P, self.b[F], self.problem.lower[F], self.problem.upper[F], place, answers)
+        changes[:, F] = answers
+        return changes
+
+
+@njit(cache=True, nogil=True)
+def _within_bounds(P, b, lower, upper, place, answers):
+    """Answers that send the weight at ``place`` (unless -1) to 0, and those that would pass a bound to it. Mutates answers.
+
+    Weights D that are sent to given values change all by P_D y, with y from the small system P_DD. What still passes a bound after
+    the last round is left to the solver.
+    """
+    n = b.size
+    D = np.empty(MOST_MET, np.intp)
+    goal = np.empty(MOST_MET)
+    for k in range(place.size):
+        plain = answers[k].copy()
+        met = 0
+        if place[k] >= 0:
+            D[0], goal[0] = place[k], -b[place[k]]
+            met = 1
+        for _ in range(ROUNDS):
+            if met > 0:
+                y = small_solve(P, D[:met], goal[:met] - plain[D[:met]])
+                if y.size == 0:
+                    break
+                answers[k] = plain
+                for c in range(met):
+                    P_c = P[D[c]]
+                    for t in range(n):
+                        answers[k, t] += y[c] * P_c[t]
+                for c in range(met):
+                    answers[k, D[c]] = goal[c]
+            before = met
+            for t in range(n):
+                new = b[t] + answers[k, t]
+                if (new < lower[t] or new > upper[t]) and t != place[k] and met < MOST_MET:
+                    if (D[:before] == t).any():
+                        continue
+                    D[met] = t
+                    goal[met] = (lower[t] if new < lower[t] else upper[t]) - b[t]
+                    met += 1
+            if met == before:
+                break
+
+
+@njit(cache=True, nogil=True)
+def small_solve(P, D, right):
+    """y with P_DD y = right by a Cholesky factor; empty where P_DD is singular."""
+    r = D.size
+    L = np.empty((r, r))
+    y = right.copy()
+    for c in range(r):
+        for k in range(c + 1):
+            value = P[D[c], D[k]]
+            for j in range(k):
+                value -= L[c, j] * L[k, j]
+            if k < c:
+                L[c, k] = value / L[k, k]
+            elif not value > DEPENDENT * P[D[c], D[c]]:
+                return np.empty(0)
+            else:
+                L[c, c] = np.sqrt(value)
+        for j in range(c):
+            y[c] -= L[c, j] * y[j]
+        y[c] /= L[c, c]
+    for c in range(r - 1, -1, -1):
+        for j in range(c + 1, r):
+            y[c] -= L[j, c] * y[j]
+        y[c] /= L[c, c]
+    return y
+
+
+@njit(cache=True, nogil=True)
+def _solve_again(K, diag, p, lower, upper, total, b_all, G_all, samples, changes, G_changes, tol, libsvm, floor, max_iter, B, facts):
+    """Solve without each of the samples, from the changes that may lead out of bounds. Fills B and facts."""
+    n = b_all.size
+    for k in range(samples.size):
+        i = samples[k]
+        low, up = lower.copy(), upper.copy()
+        low[i] = up[i] = 0.0
+        raise_bounds(up, total)
+        b, G = B[k], G_all + G_changes[k]
+        left = total
+        for t in range(n):
+            wished = b_all[t] + changes[k, t]
+            b[t] = min(max(wished, low[t]), up[t])
+            left -= b[t]
+            if b[t] != wished:
+                for s in range(n):
+                    G[s] += (b[t] - wished) * K[t, s]
+        b[i] = 0.0
+        if abs(left) > 1e-14 * total:
+            before = b.copy()
+            change_total(b, np.argsort(G), low, up, total)
+            for t in range(n):
+                if b[t] != before[t]:
+                    for s in range(n):
+                        G[s] += (b[t] - before[t]) * K[t, s]
+        _, converged, _ = solve_whole(K, diag, p, b, G, low, up, tol, libsvm, floor, max_iter)
+        facts[0, k] = G[i] - p[i]
+        facts[1, k], facts[2, k], facts[3, k], facts[4, k], facts[5, k], facts[6, k] = certify(b, G, p, diag, low, up)
+        facts[7, k] = 1.0 if converged else 0.0
+
+
+@njit(cache=True, nogil=True)
+def raise_bounds(upper, total):
+    """Raise upper bounds that sum to less than total, all by the same factor. Mutates upper."""
+    most = upper.sum()
+    if most < total:
+        for t in range(upper.size):
+            upper[t] *= total / most
+
+
+def _leave_out_one(problem, rows, b_all, G_all, i, b, rule):
+    """As ``_solve_again`` for one sample, by working sets. Fills b; returns its facts."""
+    lower, upper = problem.lower.copy(), problem.upper.copy()
+    lower[i] = upper[i] = 0.0
+    raise_bounds(upper, problem.total)
+    b[:] = b_all
+    G = G_all.copy()
+    b[i] = 0.0
+    rows.add(G, np.array([i]), -b_all[i : i + 1])
+    before = b.copy()
+    change_total(b, np.argsort(G), lower, upper, problem.total)
+    moved = np.flatnonzero(b != before)
+    rows.add(G, moved, b[moved] - before[moved])
+    without = DualProblem(problem.p, lower, upper, problem.total)
+    _, converged, _ = solve_by_working_sets(without, rows, b, G, *rule)
+    return G[i] - problem.p[i], *certify(b, G, problem.p, rows.diag, lower, upper), converged
