@@ -5,7 +5,6 @@ import hashlib
 import os
 import statistics
 import sys
-import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -285,48 +284,12 @@ def test_a_folder_without_the_file_is_named(good, tmp_path):
 # ---- downloads
 
 
-class Handler(BaseHTTPRequestHandler):
-    """Answers as the server's ``mood`` says."""
-
-    def do_GET(self):
-        self.server.asked.append(self.path)
-        content, mood = self.server.content, self.server.mood
-        if mood == "404":
-            return self.send_error(404)
-        if mood == "500":
-            return self.send_error(500)
-        if mood == "wrong bytes":
-            content = content[:-1] + b"?"
-        if mood == "empty":
-            content = b""
-        cut = mood in ("cut", "stalls")
-        self.send_response(200)
-        if mood != "cut, no length":
-            self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content[: len(content) // 2] if cut or mood == "cut, no length" else content)
-        self.wfile.flush()
-        if mood == "stalls":
-            self.server.woken.wait(5)
-
-    def log_message(self, *args):
-        pass
-
-
 @pytest.fixture
-def server(good, monkeypatch):
+def server(good, local_server, monkeypatch):
     """A local server in place of the authors' repository; ``mood`` says how it behaves."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.content, server.mood, server.asked, server.woken = good, "good", [], threading.Event()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    ask(monkeypatch, f"http://127.0.0.1:{server.server_port}/")
-    yield server
-    server.woken.set()
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    server = local_server(good)
+    ask(monkeypatch, server.url)
+    return server
 
 
 def cached():
@@ -368,7 +331,7 @@ def test_a_download_that_fails_leaves_nothing_and_says_what_to_do(server, monkey
 def test_no_network_says_what_to_do(good, monkeypatch):
     """Nobody answers: the same clear error, and nothing in the cache."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as closed:
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as closed:
         ask(monkeypatch, f"http://127.0.0.1:{closed.server_port}/")
     with pytest.raises(DownloadError, match=r"try again.*by hand.*REFKERNEL_DATA") as caught:
         load_task("Iris1", splits="authors")

@@ -1,9 +1,9 @@
 """The `refkernel` command."""
 
-from . import experiments, study, tables
+from . import benchmark, experiments, study, tables
 from .app import app
 
-__all__ = ["app", "experiments", "main", "study", "tables"]
+__all__ = ["app", "benchmark", "experiments", "main", "study", "tables"]
 
 
 def main() -> None:

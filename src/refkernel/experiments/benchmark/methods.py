@@ -38,7 +38,9 @@ def _predict(model, X, scores):
 class Method:
     """``make(seed)`` gives a model, ``score(model, X)`` its scores, ``accept(model, X, scores)`` True for the rows that it accepts.
 
-    wish : the share of normal rows that it was asked to reject. raw : it scales rows itself. most_columns : it is not run on wider tables.
+    wish : the share of normal rows that it was asked to reject. raw : it scales rows itself. most_columns : it is not run on wider
+    tables. varying : columns that are constant in training are left out, because it would divide by their deviation.
+    usual : it is run where no method is named.
     """
 
     key: str
@@ -50,6 +52,7 @@ class Method:
     accept: Callable[[Any, np.ndarray, np.ndarray], np.ndarray] = _predict
     raw: bool = False
     most_columns: int | None = None
+    varying: bool = False
     usual: bool = True
 
     @property
@@ -77,14 +80,6 @@ class NearestDistance:
 
     def score_samples(self, X):
         return -self.index_.kneighbors(X)[0].mean(axis=1)
-
-
-class _SmallTableLOF(LocalOutlierFactor):
-    """LocalOutlierFactor whose 20 neighbours become all other rows where there are fewer, as its own warning advises."""
-
-    def fit(self, X, y=None):
-        self.n_neighbors = min(self.n_neighbors, len(X) - 1)
-        return super().fit(X, y)
 
 
 def _within_threshold(model, X, scores):
@@ -129,12 +124,12 @@ def _mean(left, right):
     return (left + right) / 2
 
 
-def _pyod(module: str, name: str, *, seeded: bool = False, score=_outlyingness, most_columns=None) -> Method:
+def _pyod(module: str, name: str, *, seeded: bool = False, score=_outlyingness, **options) -> Method:
     def make(seed):
         detector = getattr(importlib.import_module(f"pyod.models.{module}"), name)
         return detector(contamination=NU, **({"random_state": seed} if seeded else {}))
 
-    return Method(f"pyod-{module}", f"PyOD {name}", "pyod", make, score=score, accept=_within_threshold, most_columns=most_columns)
+    return Method(f"pyod-{module}", f"PyOD {name}", "pyod", make, score=score, accept=_within_threshold, **options)
 
 
 METHODS = {
@@ -153,14 +148,14 @@ METHODS = {
             usual=False,  # it ranks as SVDD does, and would count twice
         ),
         Method("iforest", "IsolationForest", "scikit-learn", lambda seed: IsolationForest(contamination=NU, random_state=seed)),
-        Method("lof", "LocalOutlierFactor", "scikit-learn", lambda seed: _SmallTableLOF(novelty=True, contamination=NU)),
+        Method("lof", "LocalOutlierFactor", "scikit-learn", lambda seed: LocalOutlierFactor(novelty=True, contamination=NU)),
         Method("sklearn-ocsvm", "sklearn OneClassSVM", "scikit-learn", lambda seed: OneClassSVM(nu=NU)),
-        Method("knn1", "kNN, k = 1", "scikit-learn", lambda seed: NearestDistance(1), accept=_within_threshold),
-        Method("knn5", "kNN, k = 5 (mean)", "scikit-learn", lambda seed: NearestDistance(5), accept=_within_threshold),
+        Method("knn1", "kNN (k = 1)", "scikit-learn", lambda seed: NearestDistance(1), accept=_within_threshold),
+        Method("knn5", "kNN (k = 5, mean)", "scikit-learn", lambda seed: NearestDistance(5), accept=_within_threshold),
         _pyod("knn", "KNN"),
         _pyod("ecod", "ECOD", score=_alone(np.maximum)),
         _pyod("copod", "COPOD", score=_alone(_mean)),
-        _pyod("pca", "PCA", seeded=True),
+        _pyod("pca", "PCA", seeded=True, varying=True),
         _pyod("mcd", "MCD", seeded=True, most_columns=MOST_COLUMNS_OF_MCD),
         _pyod("hbos", "HBOS"),
         _pyod("iforest", "IForest", seeded=True),

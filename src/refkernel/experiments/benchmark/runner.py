@@ -23,7 +23,8 @@ from .protocol import MOST_TEST_ROWS, MOST_TRAINING_ROWS, Split, make_split
 
 MEASURES = ("auroc", "average_precision", "accepted", "rejected", "gmean")
 """accepted: the share of normal test rows that are accepted. rejected: the share of outliers that are rejected."""
-COLUMNS = ("table", "seed", "method", *MEASURES, "wish", "fit_seconds", "score_seconds", "n_train", "n_test", "outliers", "columns", "error")
+FACTS = ("n_train", "n_test", "outliers", "columns")
+COLUMNS = ("table", "seed", "method", *MEASURES, "wish", "fit_seconds", "score_seconds", *FACTS, "error")
 MOST_LETTERS = 300
 """Of an error's text."""
 
@@ -119,6 +120,9 @@ def _measured(method: Method, split: Split) -> dict[str, Any]:
 def measure(method: Method, split: Split) -> dict[str, Any]:
     """Fit on the training rows, score and judge the test rows."""
     train, test = (split.raw_train, split.raw_test) if method.raw else (split.train, split.test)
+    if method.varying:
+        kept = np.ptp(train, axis=0) > 0
+        train, test = train[:, kept], test[:, kept]
     model = method.make(split.seed)
     start = time.perf_counter()
     model.fit(train)

@@ -57,7 +57,9 @@ def read_npz(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
         with np.load(path, allow_pickle=False) as arrays:
             X, y = np.asarray(arrays["X"], dtype=np.float64), np.asarray(arrays["y"]).ravel()
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path} is not a table: {error}. It must be a .npz file with numbers X (rows × columns) and y (1: outlier).") from error
+        raise DataError(
+            f"{path} is not a table: {error}. It must be a .npz file with numbers X (rows × columns) and y (1: outlier)."
+        ) from error
     _check(path, X, y)
     return X, y == 1
 
@@ -80,7 +82,9 @@ def _paths(data_dir):
     if data_dir is not None:
         found = sorted(Path(data_dir).glob("*.npz"))
         if not found:
-            raise DataError(f"data_dir={str(data_dir)!r} holds no .npz file: pass a folder of tables, or leave it out to download ADBench's.")
+            raise DataError(
+                f"data_dir={str(data_dir)!r} holds no .npz file: pass a folder of tables, or leave it out to download ADBench's."
+            )
         return found
     folder = os.environ.get("REFKERNEL_DATA")
     return sorted((Path(folder) / FILES.folder).glob("*.npz") if folder else []) or downloaded_paths()
