@@ -22,6 +22,8 @@ RATE = 0.05
 """The false-alarm rate that our calibrated detectors promise."""
 NU = 0.1
 """The share to reject where a method has a nu or a contamination."""
+LEAST_DEVIATION = 1e-7
+"""Of a component, as a share of the largest: the square of a smaller one is lost in the rounding of a covariance."""
 MOST_COLUMNS_OF_MCD = 500
 """Its covariances of d × d are estimated hundreds of times: 1,500 columns take many minutes."""
 
@@ -39,8 +41,7 @@ class Method:
     """``make(seed)`` gives a model, ``score(model, X)`` its scores, ``accept(model, X, scores)`` True for the rows that it accepts.
 
     wish : the share of normal rows that it was asked to reject. raw : it scales rows itself. most_columns : it is not run on wider
-    tables. varying : columns that are constant in training are left out, because it would divide by their deviation.
-    usual : it is run where no method is named.
+    tables. usual : it is run where no method is named.
     """
 
     key: str
@@ -52,7 +53,6 @@ class Method:
     accept: Callable[[Any, np.ndarray, np.ndarray], np.ndarray] = _predict
     raw: bool = False
     most_columns: int | None = None
-    varying: bool = False
     usual: bool = True
 
     @property
@@ -124,12 +124,24 @@ def _mean(left, right):
     return (left + right) / 2
 
 
-def _pyod(module: str, name: str, *, seeded: bool = False, score=_outlyingness, **options) -> Method:
+def _pyod(module: str, name: str, *, seeded: bool = False, score=_outlyingness, most_columns: int | None = None) -> Method:
     def make(seed):
         detector = getattr(importlib.import_module(f"pyod.models.{module}"), name)
         return detector(contamination=NU, **({"random_state": seed} if seeded else {}))
 
-    return Method(f"pyod-{module}", f"PyOD {name}", "pyod", make, score=score, accept=_within_threshold, **options)
+    return Method(f"pyod-{module}", f"PyOD {name}", "pyod", make, score=score, accept=_within_threshold, most_columns=most_columns)
+
+
+def _pca(seed):
+    """PyOD's PCA with as many components as the training rows have: it divides by the variance of each, which may be 0."""
+    from pyod.models.pca import PCA
+
+    class FullRankPCA(PCA):
+        def fit(self, X, y=None):
+            self.n_components = int(np.linalg.matrix_rank(X - X.mean(axis=0), rtol=LEAST_DEVIATION))
+            return super().fit(X, y)
+
+    return FullRankPCA(contamination=NU, random_state=seed)
 
 
 METHODS = {
@@ -155,7 +167,7 @@ METHODS = {
         _pyod("knn", "KNN"),
         _pyod("ecod", "ECOD", score=_alone(np.maximum)),
         _pyod("copod", "COPOD", score=_alone(_mean)),
-        _pyod("pca", "PCA", seeded=True, varying=True),
+        Method("pyod-pca", "PyOD PCA", "pyod", _pca, score=_outlyingness, accept=_within_threshold),
         _pyod("mcd", "MCD", seeded=True, most_columns=MOST_COLUMNS_OF_MCD),
         _pyod("hbos", "HBOS"),
         _pyod("iforest", "IForest", seeded=True),
