@@ -161,7 +161,9 @@ METHODS = {
         ),
         Method("iforest", "IsolationForest", "scikit-learn", lambda seed: IsolationForest(contamination=NU, random_state=seed)),
         Method("lof", "LocalOutlierFactor", "scikit-learn", lambda seed: LocalOutlierFactor(novelty=True, contamination=NU)),
-        Method("sklearn-ocsvm", "sklearn OneClassSVM", "scikit-learn", lambda seed: OneClassSVM(nu=NU)),
+        Method("sklearn-ocsvm", "sklearn OCSVM", "scikit-learn", lambda seed: OneClassSVM(nu=NU)),
+        # with the nu it comes with it decides worse and ranks better
+        Method("sklearn-ocsvm-default", "sklearn OCSVM (nu = 0.5)", "scikit-learn", lambda seed: OneClassSVM(), wish=0.5),
         Method("knn1", "kNN (k = 1)", "scikit-learn", lambda seed: NearestDistance(1), accept=_within_threshold),
         Method("knn5", "kNN (k = 5, mean)", "scikit-learn", lambda seed: NearestDistance(5), accept=_within_threshold),
         _pyod("knn", "KNN"),

@@ -15,6 +15,7 @@ from ..pages.texts import comparison_view, duration
 from ..statistics import TIE_DECIMALS, compare_with
 from ..units import read_run
 from .findings import YARDSTICK, failures, promises, ranks, read_rows, subject, summary, table_means
+from .methods import METHODS
 from .texts import HEADINGS, TUNED, answer, cell_text, write_summary
 
 
@@ -34,6 +35,7 @@ def build_page(folder: str | os.PathLike[str], beside: Sequence[str | os.PathLik
         averages=[_cells(row) for row in table.to_dict("records")],
         rank_figures=[] if ranked is None else [draw_ranks(ranked, "methods", "Average ranks by AUROC", unit="tables")],
         tested=tested,
+        chosen_after=tested != METHODS["auto"].name,
         comparisons=[comparison_view(item, item.method) for item in found],
         yardstick=YARDSTICK,
         per_table=_per_table(rows, means, list(table["method"])),

@@ -9,7 +9,7 @@ from ..statistics import RankComparison
 from .svg import INK, Drawing, canvas, styled, to_svg
 
 MOST_NUMBERED = 12
-"""Ranks of more methods than this are numbered by every second tick."""
+"""Of more methods than this, every second rank is numbered, and names are a little smaller."""
 
 
 def draw_ranks(comparison: RankComparison, name: str, title: str, label: Callable[[str], str] = str, unit: str = "tasks") -> Drawing:
@@ -42,6 +42,7 @@ def draw_ranks(comparison: RankComparison, name: str, title: str, label: Callabl
                 f"{label(str(method))} ({rank:.1f})",
                 ha="right" if first else "left",
                 va="center",
+                fontsize=9 if k <= MOST_NUMBERED else 8,
             )
         for i, group in enumerate(comparison.groups):
             axes.hlines(-0.28 * (i + 1), ranks[group[0]] - 0.06, ranks[group[-1]] + 0.06, color=BLUE, lw=4)
