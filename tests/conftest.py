@@ -1,8 +1,10 @@
 """What several test modules share; helpers are fixtures, because tests are imported one by one (importlib mode)."""
 
 import os
+import threading
 import warnings
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -98,3 +100,52 @@ def little_room():
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
     return limit
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers as the server's ``mood`` says."""
+
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        content, mood = self.server.content, self.server.mood
+        if mood == "404":
+            return self.send_error(404)
+        if mood == "500":
+            return self.send_error(500)
+        if mood == "wrong bytes":
+            content = content[:-1] + b"?"
+        if mood == "empty":
+            content = b""
+        cut = mood in ("cut", "stalls")
+        self.send_response(200)
+        if mood != "cut, no length":
+            self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content[: len(content) // 2] if cut or mood == "cut, no length" else content)
+        self.wfile.flush()
+        if mood == "stalls":
+            self.server.woken.wait(5)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def local_server(monkeypatch):
+    """local_server(content): a server that has one file under any name; ``url``, the paths ``asked`` for, and ``mood``: how it behaves."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.mood, server.asked, server.woken = "good", [], threading.Event()
+    server.url = f"http://127.0.0.1:{server.server_port}/"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+    def serve(content):
+        server.content = content
+        return server
+
+    yield serve
+    server.woken.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()

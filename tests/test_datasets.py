@@ -1,10 +1,10 @@
 """The article's tasks: embedded splits, the authors' files, and downloads that go wrong."""
 
+import dataclasses
 import hashlib
 import os
 import statistics
 import sys
-import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pytest
 import requests
 from scipy.io import savemat
 
-from refkernel.datasets import DataError, DownloadError, authors, embedded, list_tasks, load_task, tasks
+from refkernel.datasets import DataError, DownloadError, authors, embedded, list_tasks, load_task, published, tasks
 
 EMBEDDED = ["Iris1", "Iris2", "Iris3", "Seed1", "Seed2", "Seed3", "Ion1", "Ion2", "Son1", "Son2"]
 ALL = [*EMBEDDED, "Bank1", "Bank2", "Happ1", "Happ2"]
@@ -212,6 +212,11 @@ def fake_sets(seed=0):
     return sets
 
 
+def ask(monkeypatch, url):
+    """Let downloads ask another server."""
+    monkeypatch.setattr(authors, "FILES", dataclasses.replace(authors.FILES, base_url=url))
+
+
 @pytest.fixture
 def good(tmp_path, monkeypatch):
     """The bytes of a file that takes the place of Iris1's, with nothing in the environment but an empty cache."""
@@ -220,7 +225,7 @@ def good(tmp_path, monkeypatch):
     monkeypatch.setitem(authors.SHA256, IRIS, hashlib.sha256(content).hexdigest())
     monkeypatch.delenv("REFKERNEL_DATA", raising=False)
     monkeypatch.setenv("REFKERNEL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(authors, "BASE_URL", "http://127.0.0.1:9/never-asked/")
+    ask(monkeypatch, "http://127.0.0.1:9/never-asked/")
     return content
 
 
@@ -279,48 +284,12 @@ def test_a_folder_without_the_file_is_named(good, tmp_path):
 # ---- downloads
 
 
-class Handler(BaseHTTPRequestHandler):
-    """Answers as the server's ``mood`` says."""
-
-    def do_GET(self):
-        self.server.asked.append(self.path)
-        content, mood = self.server.content, self.server.mood
-        if mood == "404":
-            return self.send_error(404)
-        if mood == "500":
-            return self.send_error(500)
-        if mood == "wrong bytes":
-            content = content[:-1] + b"?"
-        if mood == "empty":
-            content = b""
-        cut = mood in ("cut", "stalls")
-        self.send_response(200)
-        if mood != "cut, no length":
-            self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content[: len(content) // 2] if cut or mood == "cut, no length" else content)
-        self.wfile.flush()
-        if mood == "stalls":
-            self.server.woken.wait(5)
-
-    def log_message(self, *args):
-        pass
-
-
 @pytest.fixture
-def server(good, monkeypatch):
+def server(good, local_server, monkeypatch):
     """A local server in place of the authors' repository; ``mood`` says how it behaves."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.content, server.mood, server.asked, server.woken = good, "good", [], threading.Event()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(authors, "BASE_URL", f"http://127.0.0.1:{server.server_port}/")
-    yield server
-    server.woken.set()
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    server = local_server(good)
+    ask(monkeypatch, server.url)
+    return server
 
 
 def cached():
@@ -341,7 +310,7 @@ def test_a_file_is_downloaded_once(server):
 @pytest.mark.parametrize("before", [None, b"left over by something else"])
 def test_a_download_that_fails_leaves_nothing_and_says_what_to_do(server, monkeypatch, mood, before):
     """A server that misbehaves: one clear error, chained; nothing in the cache, not even what was broken before; then a retry works."""
-    monkeypatch.setattr(authors, "TIMEOUT", 0.2)
+    monkeypatch.setattr(published, "TIMEOUT", 0.2)
     if before is not None:
         folder = Path(os.environ["REFKERNEL_CACHE"])
         folder.mkdir()
@@ -349,7 +318,9 @@ def test_a_download_that_fails_leaves_nothing_and_says_what_to_do(server, monkey
     server.mood = mood
     with pytest.raises(DownloadError) as caught:
         load_task("Iris1", splits="authors")
-    assert all(part in str(caught.value) for part in (IRIS, authors.BASE_URL, "try again", "data_dir", "--data-dir", "REFKERNEL_DATA"))
+    assert all(
+        part in str(caught.value) for part in (IRIS, authors.FILES.base_url, "try again", "data_dir", "--data-dir", "REFKERNEL_DATA")
+    )
     assert caught.value.__cause__ is not None
     assert cached() == []
     server.mood = "good"
@@ -360,8 +331,8 @@ def test_a_download_that_fails_leaves_nothing_and_says_what_to_do(server, monkey
 def test_no_network_says_what_to_do(good, monkeypatch):
     """Nobody answers: the same clear error, and nothing in the cache."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as closed:
-        monkeypatch.setattr(authors, "BASE_URL", f"http://127.0.0.1:{closed.server_port}/")
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as closed:
+        ask(monkeypatch, f"http://127.0.0.1:{closed.server_port}/")
     with pytest.raises(DownloadError, match=r"try again.*by hand.*REFKERNEL_DATA") as caught:
         load_task("Iris1", splits="authors")
     assert isinstance(caught.value.__cause__, requests.ConnectionError)
@@ -404,4 +375,4 @@ def test_the_cache_is_the_users_by_default(monkeypatch):
     """Without REFKERNEL_CACHE files go where pooch keeps a user's caches, under our name."""
     monkeypatch.delenv("REFKERNEL_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(Path.home() / "elsewhere"))
-    assert "refkernel" in authors._cache_folder().parts
+    assert "refkernel" in published.cache_folder(authors.FILES._pooch).parts

@@ -67,8 +67,8 @@ class ResultsError(RuntimeError):
 
 
 class DataError(OSError):
-    """A data file of the article's authors is missing, or its bytes differ from the published ones."""
+    """A data file is missing, cannot be read, or its bytes differ from the published ones."""
 
 
 class DownloadError(DataError):
-    """A data file of the article's authors could not be downloaded."""
+    """A data file could not be downloaded."""

@@ -1,27 +1,20 @@
 """The authors' files: found or downloaded, checked against their SHA-256, parsed.
 
-GitHub ``JenniRaitoharju/GeneralizedReferenceKernel`` (MIT licence), at a pinned commit. A file whose bytes differ from the
-published ones is never parsed, and never stays in the cache.
+GitHub ``JenniRaitoharju/GeneralizedReferenceKernel`` (MIT licence), at a pinned commit.
 """
 
 from __future__ import annotations
 
 import os
 from functools import lru_cache
-from hashlib import sha256
 from io import BytesIO
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from ..exceptions import DataError, DownloadError
+from .published import PublishedFiles
 
 COMMIT = "d647efbf5d205614a7f6dbefb5772bcd8cc14f99"
-BASE_URL = f"https://raw.githubusercontent.com/JenniRaitoharju/GeneralizedReferenceKernel/{COMMIT}/Datasets/"
-TIMEOUT = 30
-"""Seconds to wait for an answer of the server."""
-
 SHA256 = {
     "bankruptcy_targetclass_1.mat": "7dfabd3486ebf6e8a62240f2890aa371f509e3ae69f24d0a5a88efab55d5a046",
     "bankruptcy_targetclass_2.mat": "3be0fec53f947f0b763d7716e6383df6637acd333256b0f6f4221b2e7e5308bb",
@@ -39,8 +32,14 @@ SHA256 = {
     "sonar_targetclass_2.mat": "4895c2cfabba80b19e929fff8a5ab6383dd246fba4c5e79c4a65e9902de5d2b6",
 }
 
-FOLDER_PAGE = f"https://github.com/JenniRaitoharju/GeneralizedReferenceKernel/tree/{COMMIT}/Datasets"
-BY_HAND = f"get the files by hand from {FOLDER_PAGE} and pass their folder (data_dir=, --data-dir, or REFKERNEL_DATA with them in authors/)"
+FILES = PublishedFiles(
+    what="The authors' splits",
+    base_url=f"https://raw.githubusercontent.com/JenniRaitoharju/GeneralizedReferenceKernel/{COMMIT}/Datasets/",
+    page=f"https://github.com/JenniRaitoharju/GeneralizedReferenceKernel/tree/{COMMIT}/Datasets",
+    digests=SHA256,
+    folder="authors",
+    suffix=".mat",
+)
 
 
 class Arrays(NamedTuple):
@@ -54,71 +53,7 @@ class Arrays(NamedTuple):
 
 def read_split(name: str, split: int, data_dir: str | os.PathLike | None = None) -> Arrays:
     """Split number ``split`` (from 0) of the file ``name``."""
-    return _parse(_content(name, data_dir))[split]
-
-
-def _content(name: str, data_dir: str | os.PathLike | None) -> bytes:
-    """The verified bytes of a file: from data_dir, else REFKERNEL_DATA/authors, else the cache, else downloaded into it."""
-    path = _local_path(name, data_dir) or _cached_path(name)
-    content = path.read_bytes()
-    if not _is_published(name, content):
-        raise DataError(
-            f"{path} is truncated or changed: its {len(content)} bytes have SHA-256 {sha256(content).hexdigest()[:12]}…, the published "
-            f"file has {SHA256[name][:12]}…. Replace it, or remove it and leave data_dir and REFKERNEL_DATA unset to download it."
-        )
-    return content
-
-
-def _is_published(name: str, content: bytes) -> bool:
-    return sha256(content).hexdigest() == SHA256[name]
-
-
-def _local_path(name: str, data_dir: str | os.PathLike | None) -> Path | None:
-    """The file where the user keeps it; None if it must come from the cache."""
-    if data_dir is not None:
-        path = Path(data_dir) / name
-        if not path.is_file():
-            raise DataError(f"data_dir={str(data_dir)!r} holds no {name}: pass the folder of the .mat files, or leave data_dir out.")
-        return path
-    folder = os.environ.get("REFKERNEL_DATA")
-    path = Path(folder or "") / "authors" / name
-    return path if folder and path.is_file() else None
-
-
-def _cached_path(name: str) -> Path:
-    """The file in the cache, downloaded if it is missing or damaged."""
-    path = _cache_folder() / name
-    try:
-        if path.is_file() and not _is_published(name, path.read_bytes()):
-            path.unlink(missing_ok=True)  # another process may have been faster
-        if not path.is_file():
-            _download(name, path.parent)
-    except (OSError, ValueError) as error:  # requests' errors are OSErrors, pooch's wrong checksum is a ValueError
-        raise DownloadError(
-            f"{name} could not be downloaded from {BASE_URL} to {path.parent}: {str(error).rstrip('.')}. No broken file was kept. "
-            f"Check the connection and that the folder can be written (REFKERNEL_CACHE names another) and try again, "
-            f"or {BY_HAND}."
-        ) from error
-    return path
-
-
-def _download(name: str, folder: Path) -> None:
-    """Download the file into the folder; it gets its name only once its checksum is verified."""
-    pooch = _pooch()
-    downloader = pooch.HTTPDownloader(timeout=TIMEOUT)
-    pooch.retrieve(BASE_URL + name, known_hash=f"sha256:{SHA256[name]}", fname=name, path=folder, downloader=downloader)
-
-
-def _cache_folder() -> Path:
-    return Path(os.environ.get("REFKERNEL_CACHE") or _pooch().os_cache("refkernel"))
-
-
-def _pooch():
-    try:
-        import pooch
-    except ImportError as error:
-        raise ImportError(f"The authors' splits are downloaded with pooch: pip install refkernel[data]. Or {BY_HAND}.") from error
-    return pooch
+    return _parse(FILES.content(name, data_dir))[split]
 
 
 @lru_cache(maxsize=len(SHA256))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -53,6 +53,30 @@ def holm(p: dict[Name, float]) -> dict[Name, float]:
         worst = max(worst, min(1.0, (len(order) - k) * p[name]))
         corrected[name] = worst
     return corrected
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A method against another over tasks: its average, the mean difference, wins, losses, p, and p corrected by Holm's rule."""
+
+    method: Any
+    average: float
+    mean: float
+    wins: int
+    losses: int
+    p: float
+    corrected: float
+
+
+def compare_with(means: pd.DataFrame, other: Any) -> list[Comparison]:
+    """Every other column of a table against the column ``other``, the best first; none if there is no such column."""
+    if other not in means:
+        return []
+    d = {m: differences(means[m], means[other]) for m in means if m != other}
+    p = {m: paired_p(values) for m, values in d.items()}
+    corrected = holm(p)
+    found = [Comparison(m, means[m].mean(), v.mean(), int((v > 0).sum()), int((v < 0).sum()), p[m], corrected[m]) for m, v in d.items()]
+    return sorted(found, key=lambda c: -c.mean)
 
 
 @dataclass(frozen=True)

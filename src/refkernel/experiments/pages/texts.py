@@ -6,6 +6,8 @@ from typing import Any
 
 import pandas as pd
 
+from ..statistics import LEVEL, Comparison
+
 SAME = 0.05
 """Differences below this are shown as 0.0."""
 
@@ -33,3 +35,20 @@ def duration(seconds: float) -> str:
 def tone_of(difference: float) -> str:
     """none, same, above or below: how a difference is coloured."""
     return "none" if pd.isna(difference) else "same" if abs(difference) < SAME else "above" if difference > 0 else "below"
+
+
+def comparison_view(item: Comparison, name: str) -> dict[str, Any]:
+    """A comparison as a row of a page's table."""
+    return {
+        "name": name,
+        "average": f"{item.average:.1f}",
+        "difference": signed(item.mean),
+        "tone": tone_of(item.mean),
+        "score": f"{item.wins} : {item.losses}",
+        "p": p_text(item.p),
+        "corrected": p_text(item.corrected),
+        "real": item.corrected < LEVEL,
+        "sort": f"{item.mean:.4f}",
+        "sort_average": f"{item.average:.4f}",
+        "sort_p": f"{item.corrected:.6f}",
+    }

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.stats import t
 
 from ..article.protocol import CLASSIFIER_NAMES
-from ..statistics import LEVEL, RankComparison, compare_ranks, differences, holm, paired_p
+from ..statistics import LEVEL, Comparison, RankComparison, compare_ranks, compare_with
 from .baselines import TUNED
 from .methods import ALL, COUNTS, CURVES, WITHOUT_OUTLIERS
 
@@ -56,30 +56,9 @@ def method_name(classifier, references="-", negatives="0") -> str:
     return f"{name}, {references}" if references else name
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """A method against another over tasks: its average, the mean difference, wins, losses, p, and p corrected by Holm's rule."""
-
-    method: tuple[str, str, str, str]
-    average: float
-    mean: float
-    wins: int
-    losses: int
-    p: float
-    corrected: float
-
-
 def against(means: pd.DataFrame, classifier: str, references: str, grid: str) -> list[Comparison]:
     """Every method of a grid whose training sees no outlier against one of them, best first."""
-    other = (classifier, references, "0", grid)
-    methods = [m for m in means if m[2:] == ("0", grid) and m != other]
-    if other not in means:
-        return []
-    d = {m: differences(means[m], means[other]) for m in methods}
-    p = {m: paired_p(d[m]) for m in methods}
-    corrected = holm(p)
-    found = [Comparison(m, means[m].mean(), d[m].mean(), int((d[m] > 0).sum()), int((d[m] < 0).sum()), p[m], corrected[m]) for m in methods]
-    return sorted(found, key=lambda c: -c.mean)
+    return compare_with(means[[m for m in means if m[2:] == ("0", grid)]], (classifier, references, "0", grid))
 
 
 def averages(means: pd.DataFrame) -> pd.DataFrame:

@@ -9,11 +9,10 @@ from ...plot.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from ..pages import write_page
 from ..pages.ranks import draw_ranks
 from ..pages.svg import FAINT, INK, Drawing, canvas, styled, to_svg
-from ..pages.texts import duration, p_text, signed, tone_of
-from ..statistics import LEVEL
+from ..pages.texts import comparison_view, duration
 from ..units import read_run
 from .baselines import DEFAULT, TUNED
-from .findings import ARTICLE, CHOSEN, Comparison, Curve, against, averages, curves, method_name, ranks, read_rows, task_means
+from .findings import ARTICLE, CHOSEN, Curve, against, averages, curves, method_name, ranks, read_rows, task_means
 from .methods import GRIDS
 
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
@@ -68,23 +67,7 @@ def _comparison_table(means, classifier, references, grid) -> dict[str, Any]:
         "title": f"Against {method_name(classifier, references)}, {grid} grid",
         "own": f"{means[own].mean():.1f}" if own in means else "–",
         "article": ARTICLE[classifier, references],
-        "rows": [_comparison_view(item) for item in found],
-    }
-
-
-def _comparison_view(item: Comparison) -> dict[str, Any]:
-    return {
-        "name": method_name(*item.method[:2]),
-        "average": f"{item.average:.1f}",
-        "difference": signed(item.mean),
-        "tone": tone_of(item.mean),
-        "score": f"{item.wins} : {item.losses}",
-        "p": p_text(item.p),
-        "corrected": p_text(item.corrected),
-        "real": item.corrected < LEVEL,
-        "sort": f"{item.mean:.4f}",
-        "sort_average": f"{item.average:.4f}",
-        "sort_p": f"{item.corrected:.6f}",
+        "rows": [comparison_view(item, method_name(*item.method[:2])) for item in found],
     }
 
 
