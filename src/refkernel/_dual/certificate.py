@@ -159,5 +159,8 @@ def spread_and_mass(b, G, p, diag, lower):
 def typical_size(diag) -> float:
     """The largest |K_ii|, or their median where a few far-away samples are beyond all others."""
     sizes = np.abs(diag)
-    largest, median = float(sizes.max()), float(np.median(sizes))
+    largest = float(sizes.max())
+    if largest <= STALE * float(sizes.min()):
+        return largest
+    median = float(np.median(sizes))
     return largest if largest <= STALE * median or median == 0.0 else median

@@ -18,13 +18,15 @@ def benchmark(
     tables: Annotated[str, typer.Option(help="Tables, separated by commas; all by default.")] = "",
     methods: Annotated[str, typer.Option(help="Methods, separated by commas, such as auto,svdd,knn1; all by default.")] = "",
     seeds: Annotated[int, typer.Option(help="Splits of each table.")] = 3,
-    most_rows: Annotated[int, typer.Option(help="At most this many rows train.")] = Settings.most_rows,
-    most_test_rows: Annotated[int, typer.Option(help="At most this many normal rows and outliers test.")] = Settings.most_test_rows,
+    most_rows: Annotated[int, typer.Option(help="At most this many rows train.")] = 5_000,
+    most_test_rows: Annotated[int, typer.Option(help="At most this many normal rows and outliers test.")] = 10_000,
     jobs: Annotated[int, typer.Option(help="Processes; -1 for one a core. The scores do not depend on it, the seconds may.")] = -1,
     beside: Annotated[list[Path] | None, typer.Option(help="Folder of another run on the same tables, to show with it.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results; a run that was cut off is continued there.")] = Path("benchmark"),
 ) -> None:
     """Compare detectors that learn from normal rows only; write rows.csv, summary.csv, summary.md and benchmark.html."""
+    from ..experiments.benchmark import Settings, run
+
     settings = Settings(names(tables), names(methods), seeds, most_rows, most_test_rows, embedded)
     with clear_errors(RESUMES):
         facts = with_bar("benchmark", lambda progress: run(settings, out, jobs=jobs, data_dir=data_dir, progress=progress))

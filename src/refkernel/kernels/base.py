@@ -80,11 +80,6 @@ class Kernel(BaseEstimator):
         """Sums of kernel values, added up in another order, agree to this share of their size."""
         return PRECISION
 
-    @property
-    def narrow(self) -> bool:
-        """Whether the width is so narrow that nu no longer says how many new samples are rejected."""
-        return False
-
     def in_map(self) -> Kernel:
         """This kernel as the base of a reference map."""
         return self

@@ -96,7 +96,7 @@ class RBF(Stationary):
             return self if sigma is self.sigma else self._of_sigma(sigma)
         if self.gamma is not None:
             return self._of_sigma(np.sqrt(0.5 / as_gamma(self.gamma, rows.X_targets)))
-        if self.scale is None or self.narrow:
+        if self.scale is None or (isinstance(self.scale, str) and self.scale == NEIGHBOUR_RULE):
             width = PER_NEIGHBOUR_DISTANCE * rows.measured(neighbour_distance, sample_weight)
             return RBF(NEIGHBOUR_RULE, _positive_or_one(width), self.fit_on)
         scale = _widths("scale", self.scale, rows.X.shape[1])
@@ -104,11 +104,6 @@ class RBF(Stationary):
 
     def _of_sigma(self, sigma):
         return RBF(self.scale, _positive_or_one(sigma), self.fit_on)
-
-    @property
-    def narrow(self):
-        """Whether the width follows the distances to neighbours."""
-        return isinstance(self.scale, str) and self.scale == NEIGHBOUR_RULE
 
     def in_map(self):
         return self if self.scale is not None else RBF(1.0, self.sigma, self.fit_on, self.gamma)

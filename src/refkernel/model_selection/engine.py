@@ -109,7 +109,7 @@ def _solved_rows(part, axes, samples, fold) -> list[Row]:
     precision = max(samples.precision(axis.kernel) for axis in axes)
     (decisions,) = solved.decisions(grams.K_test, grams.diag_test, precision)
     fold.clock.lap("solving")
-    doubts = _doubts(part, axes, samples, grams, solved, precision)
+    doubts = _doubts(axes, samples, grams, solved, precision)
     candidates = [c for axis in axes for c in axis.candidates]
     fit_time = (time.perf_counter() - start) / len(candidates)
     scores = fold.task.scoring.of_decisions(decisions.reshape(len(candidates), -1), fold.X_test, fold.y_test)
@@ -117,23 +117,21 @@ def _solved_rows(part, axes, samples, fold) -> list[Row]:
     return [Row(c, s, fit_time, score_time, d) for c, s, d in zip(candidates, scores, doubts, strict=True)]
 
 
-def _doubts(part, axes, samples, grams, solved, precision) -> list[tuple[str, ...]]:
+def _doubts(axes, samples, grams, solved, precision) -> list[tuple[str, ...]]:
     """What a fit of each candidate would warn of, by the names of DOUBTS."""
-    found = {"not converged": ~solved.converged, "degenerate": solved.degenerate}
-    indefinite = [
-        samples.references is None and samples.n <= WHOLE and is_indefinite(axis.kernel, K.view)
-        for axis, K in zip(axes, grams.K, strict=True)
-    ]
-    found["indefinite"] = np.broadcast_to(np.array(indefinite)[:, None], found["degenerate"].shape)
-    far = [samples.far(axis.kernel) for axis in axes]
-    accepts = np.zeros_like(found["degenerate"])
-    reached = [k for k, point in enumerate(far) if point is not None]
-    if reached:
-        K_far, diag_far = (np.array([far[k][part] for k in reached]) for part in (0, 1))
-        (decisions,) = solved.of(reached).decisions(K_far[:, None, :], diag_far[:, None], precision)
-        accepts[reached] = decisions[:, :, 0] >= 0
-    found["far samples"] = accepts & ~found["degenerate"]
-    return [tuple(name for name in DOUBTS if name in found and found[name][at]) for at in np.ndindex(accepts.shape)]
+    shape = solved.path.rho.shape
+    found = {"not converged": ~solved.converged, "degenerate": solved.degenerate, "far samples": np.zeros(shape, dtype=bool)}
+    if samples.references is None and samples.n <= WHOLE:
+        indefinite = [is_indefinite(axis.kernel, K.view) for axis, K in zip(axes, grams.K, strict=True)]
+        found["indefinite"] = np.repeat(np.array(indefinite)[:, None], shape[1], axis=1)
+    far = {k: point for k, axis in enumerate(axes) if (point := samples.far(axis.kernel)) is not None}
+    if far:
+        K_far, diag_far = (np.array([point[part] for point in far.values()]) for part in (0, 1))
+        (decisions,) = solved.of(list(far)).decisions(K_far[:, None, :], diag_far[:, None], precision)
+        found["far samples"][list(far)] = (decisions[:, :, 0] >= 0) & ~found["degenerate"][list(far)]
+    if not any(mask.any() for mask in found.values()):
+        return [()] * (shape[0] * shape[1])
+    return [tuple(name for name in DOUBTS if name in found and found[name][at]) for at in np.ndindex(shape)]
 
 
 def _most_axes(samples) -> int:

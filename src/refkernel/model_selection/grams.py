@@ -79,6 +79,8 @@ class Samples:
             drawn = as_strategy(reference.references).draw(rows, _random_state(reference.random_state))
             targets = self.n if np.array_equal(drawn.indices[: self.n], rows.targets) else 0
             self.references = _reference_set(drawn, reference, targets, {} if reference_sets is None else reference_sets)
+        self._features_of_X: dict[int, np.ndarray] = {}  # by id of the kernel, which the caller holds
+        self._ready: dict[int, tuple[Any, Any]] = {}  # a kernel and what it resolved to, by id
         self._distances: dict[int, np.ndarray] = {}  # of Z[begin:] to the references (or to X), by begin
 
     def grams(self, kernels) -> Grams:
@@ -105,6 +107,7 @@ class Samples:
             K_ZX[self.n :], diag_test[:] = whitening.with_first(K_ZR)
         else:
             Phi = whitening.features(K_ZR)
+            self._features_of_X[id(kernel)] = Phi[: self.n]
             np.matmul(Phi, Phi[: self.n].T, out=K_ZX)
             np.einsum("ij,ij->i", Phi[self.n :], Phi[self.n :], out=diag_test)
 
@@ -119,18 +122,19 @@ class Samples:
         return Phi @ Phi.T, Phi
 
     def far(self, kernel) -> tuple[np.ndarray, float] | None:
-        """K(z, X) and K(z, z) of a sample z that is far from all references, where the reference kernel maps all of these to one point."""
-        fitted = self._resolved(kernel)
-        if self.references is None or not fitted.vanishes:
+        """K(z, X) and K(z, z) of a sample z that is far from all references, where the reference kernel maps all of these to one point.
+
+        After ``grams`` of this kernel, which leaves the features of X.
+        """
+        if self.references is None or not kernel.vanishes:
             return None
-        whitening = self.references.whitening(kernel, fitted, self.clock)
+        whitening = self.references.whitening(kernel, self._resolved(kernel), self.clock)
         K_zR = np.zeros((1, len(self.references.R)))
         if self.references.targets:
             K_zX, diag = whitening.with_first(K_zR)
             return K_zX[0], float(diag[0])
         phi = whitening.features(K_zR)[0]
-        Phi_X = whitening.features(self._values(fitted, self.references.R, 0)[: self.n])
-        return Phi_X @ phi, float(phi @ phi)
+        return self._features_of_X[id(kernel)] @ phi, float(phi @ phi)
 
     def precision(self, kernel) -> float:
         """What sums of kernel values are known to, as a share of their size."""
@@ -144,6 +148,11 @@ class Samples:
 
     def _resolved(self, kernel):
         """The kernel with its width fixed by the references or by the targets, as it asks."""
+        if id(kernel) not in self._ready:
+            self._ready[id(kernel)] = kernel, self._resolve(kernel)
+        return self._ready[id(kernel)][1]
+
+    def _resolve(self, kernel):
         if self.references is None:
             return kernel.resolve(self._rows)
         return kernel.in_map().resolve(self.references.rows if kernel.fit_on == "references" else self._rows)
