@@ -63,7 +63,7 @@ class ReferenceFit(NestedParams, Kernel):
         factor = factorise(K_RR, self.center, self.eigenvalue_floor)
         self._mean_norm2 = float(K_RR.mean()) if self.center else 0.0  # of the references' mean in the kernel's space
         self.eigenvalues_ = factor.eigenvalues
-        self.rank_ = factor.eigenvalues.size
+        self.rank_ = factor.rank
         self._factor = factor
         return self
 
