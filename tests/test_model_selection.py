@@ -416,7 +416,7 @@ def test_blas_is_limited_before_any_thread_begins_and_freed_after_all(data, monk
         met.append(limits())
         return Parallel(**options)
 
-    monkeypatch.setattr("refkernel.model_selection.search.Parallel", watched)
+    monkeypatch.setattr("refkernel._threads.Parallel", watched)
     with threadpool_limits(2, user_api="blas"), parallel_config("threading"):
         rk.OneClassGridSearch(rk.SVDD(), {"nu": [0.1]}, cv=3, refit=False, n_jobs=3).fit(X, y)
         met.append(limits())
