@@ -11,16 +11,19 @@ from functools import lru_cache
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 
 from ..exceptions import DataError, DownloadError
 
+__all__ = ["Arrays", "read_split"]
+
 COMMIT = "d647efbf5d205614a7f6dbefb5772bcd8cc14f99"
 BASE_URL = f"https://raw.githubusercontent.com/JenniRaitoharju/GeneralizedReferenceKernel/{COMMIT}/Datasets/"
 TIMEOUT = 30
-"""Seconds to wait for an answer of the server."""
+"""Seconds to wait for the server."""
 
 SHA256 = {
     "bankruptcy_targetclass_1.mat": "7dfabd3486ebf6e8a62240f2890aa371f509e3ae69f24d0a5a88efab55d5a046",
@@ -78,7 +81,7 @@ def _local_path(name: str, data_dir: str | os.PathLike | None) -> Path | None:
     if data_dir is not None:
         path = Path(data_dir) / name
         if not path.is_file():
-            raise DataError(f"data_dir={str(data_dir)!r} holds no {name}: pass the folder of the .mat files, or leave data_dir out.")
+            raise DataError(f"data_dir={str(data_dir)!r} does not hold {name}: pass the folder of the .mat files, or leave data_dir out.")
         return path
     folder = os.environ.get("REFKERNEL_DATA")
     path = Path(folder or "") / "authors" / name
@@ -113,7 +116,7 @@ def _cache_folder() -> Path:
     return Path(os.environ.get("REFKERNEL_CACHE") or _pooch().os_cache("refkernel"))
 
 
-def _pooch():
+def _pooch() -> ModuleType:
     try:
         import pooch
     except ImportError as error:
