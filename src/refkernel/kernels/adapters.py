@@ -58,9 +58,10 @@ class Function(Kernel):
 
     Examples
     --------
-    >>> import refkernel as rk
-    >>> rk.kernels.Function(lambda X, Z: (1.0 + X @ Z.T) ** 2)([[1.0]], [[2.0]])
-    array([[9.]])
+    >>> import numpy as np, refkernel as rk
+    >>> rk.kernels.Function(lambda X, Z: (1.0 + X @ Z.T) ** 2)(np.array([[1.0], [2.0]]))
+    array([[ 4.,  9.],
+           [ 9., 25.]])
     """
 
     accepts_sparse = False
