@@ -49,3 +49,7 @@ class DataError(OSError):
 
 class DownloadError(DataError):
     """A data file of the article's authors could not be downloaded."""
+
+
+def __dir__() -> list[str]:
+    return __all__
