@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import calibration, datasets, exceptions, kernels, metrics, model_selection, plot, pseudo_outliers, references
 from .calibration import ConformalDetector
@@ -54,13 +54,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import ``to_onnx`` on first use: it needs the extra ``onnx``."""
-    if name == "to_onnx":
-        from .onnx_export import to_onnx
+if not TYPE_CHECKING:  # a type checker would take any name for granted
 
-        return to_onnx
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name):
+        """Import ``to_onnx`` on first use: it needs the extra ``onnx``."""
+        if name == "to_onnx":
+            from .onnx_export import to_onnx
+
+            return to_onnx
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

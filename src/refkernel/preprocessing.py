@@ -138,8 +138,18 @@ class TargetImputer(SimpleImputer):
 
     Parameters
     ----------
-    missing_values, strategy, fill_value, copy, add_indicator, keep_empty_features
-        As for ``sklearn.impute.SimpleImputer``.
+    missing_values : int, float, str, np.nan, None or pandas.NA, default=np.nan
+        The placeholder of missing values.
+    strategy : {"mean", "median", "most_frequent", "constant"} or callable, default="mean"
+        What to fill with.
+    fill_value : str or number, optional
+        The value for ``strategy="constant"``.
+    copy : bool, default=True
+        Whether to copy X.
+    add_indicator : bool, default=False
+        Whether to add columns that mark filled values.
+    keep_empty_features : bool, default=False
+        Whether to keep features that are missing in all targets.
 
     Attributes
     ----------

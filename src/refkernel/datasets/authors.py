@@ -55,12 +55,12 @@ class Arrays(NamedTuple):
     y_test: np.ndarray
 
 
-def read_split(name: str, split: int, data_dir: str | os.PathLike | None = None) -> Arrays:
+def read_split(name: str, split: int, data_dir: str | os.PathLike[str] | None = None) -> Arrays:
     """Split number ``split`` (from 0) of the file ``name``."""
     return _parse(_content(name, data_dir))[split]
 
 
-def _content(name: str, data_dir: str | os.PathLike | None) -> bytes:
+def _content(name: str, data_dir: str | os.PathLike[str] | None) -> bytes:
     """The verified bytes of a file: from data_dir, else REFKERNEL_DATA/authors, else the cache, else downloaded into it."""
     path = _local_path(name, data_dir) or _cached_path(name)
     content = path.read_bytes()
@@ -76,7 +76,7 @@ def _is_published(name: str, content: bytes) -> bool:
     return sha256(content).hexdigest() == SHA256[name]
 
 
-def _local_path(name: str, data_dir: str | os.PathLike | None) -> Path | None:
+def _local_path(name: str, data_dir: str | os.PathLike[str] | None) -> Path | None:
     """The file where the user keeps it; None if it must come from the cache."""
     if data_dir is not None:
         path = Path(data_dir) / name

@@ -73,9 +73,13 @@ class Split:
         The name of the task.
     split : int
         The number of the split, from 0.
-    X_train, X_test : ndarray of shape (n_samples, n_features)
-        Samples in rows, float64, standardised by the training targets.
-    y_train, y_test : ndarray of shape (n_samples,)
+    X_train : ndarray of shape (n_train, n_features)
+        Training samples in rows, float64, standardised by the training targets.
+    y_train : ndarray of shape (n_train,)
+        +1 for targets, -1 for outliers.
+    X_test : ndarray of shape (n_test, n_features)
+        Test samples in rows, standardised as the training samples are.
+    y_test : ndarray of shape (n_test,)
         +1 for targets, -1 for outliers.
 
     Examples
@@ -137,7 +141,7 @@ def list_tasks(splits: SplitsName = "embedded") -> list[Task]:
     return [task for task in TASKS.values() if task.embedded or splits == "authors"]
 
 
-def load_task(name: str, split: int = 0, *, splits: SplitsName = "embedded", data_dir: str | os.PathLike | None = None) -> Split:
+def load_task(name: str, split: int = 0, *, splits: SplitsName = "embedded", data_dir: str | os.PathLike[str] | None = None) -> Split:
     """Load one split of one of the article's tasks, ready to train on.
 
     Parameters

@@ -167,7 +167,7 @@ class _Fold:
         self.y_train: Any = None if task.y is None else task.y[train]
         self.y_test: Any = None if task.y is None else task.y[test]
         self.is_target = target_mask(train, self.y_train, warn=False)
-        self._prefixes: dict = {}
+        self._prefixes: dict[Any, tuple[Any, Any]] = {}
         self._reference_sets = reference_sets
 
     def samples(self, part: Shared) -> Samples | None:

@@ -20,8 +20,8 @@ __all__ = ["NAMES", "Scoring", "as_scoring", "rates"]
 class Scoring:
     """A scorer, its form for many rows of decision values at once if it has one, and whether it needs both kinds of samples."""
 
-    scorer: Callable
-    at_once: Callable | None
+    scorer: Callable[..., float]
+    at_once: Callable[[np.ndarray, np.ndarray], np.ndarray] | None
     needs_both: bool
 
     def of_model(self, model: Any, X: Any, y: Any) -> float:

@@ -163,7 +163,7 @@ class OneClassGridSearch(BaseSearchCV):
         """The rows of all candidates, for every fold."""
         alone = effective_n_jobs(self.n_jobs) == 1
         tasks = [(fold, group) for fold in range(len(splits)) for group in ([parts] if alone else [[part] for part in parts])]
-        remembered: dict = {}
+        remembered: dict[Any, Any] = {}
         arguments = ((group, task, *splits[fold], remembered) for fold, group in tasks)
         rows: list[list[Row]] = [[] for _ in splits]
         self.stage_times_: dict[str, float] = {}

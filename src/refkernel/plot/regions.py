@@ -92,7 +92,8 @@ class DecisionRegionDisplay:
 
         Parameters
         ----------
-        model : a fitted outlier detector, a pipeline that ends in one, or a search over them
+        model : fitted outlier detector
+            A detector, a pipeline that ends in one, or a search over them.
         X : array-like or data frame of shape (n_samples, n_features)
             The samples to show, preferably the training samples.
         y : array-like of shape (n_samples,), optional

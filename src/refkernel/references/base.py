@@ -16,7 +16,7 @@ from .._distances import MODERATE
 from .._training import HOW_TO_PASS_OUTLIERS, TrainingRows
 from .._typing import MatrixLike
 
-__all__ = ["GENERATED", "Given", "References", "ReferencesLike", "Size", "Strategy", "Sum", "as_strategy"]
+__all__ = ["GENERATED", "Given", "References", "ReferencesLike", "Size", "Strategy", "Sum", "TrainingRows", "as_strategy"]
 
 Size: TypeAlias = float | int | str
 """How many references: a fraction of the targets (float), a count (int), "balanced", "outliers" or "rounded_half"."""
