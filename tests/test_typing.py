@@ -21,7 +21,7 @@ RIGHT = """
     assert_type(rk.ReferenceKernel(references=rk.references.KMeans(5) + X).fit(X, [1] * 10)(X), np.ndarray)
     assert_type(rk.TargetScaler().fit(X), rk.TargetScaler)
     assert_type(rk.ESVDD(nu=0.1).fit(X).predict(X), np.ndarray)
-    assert_type(rk.OneClassGridSearch(rk.SVDD(), {"nu": [0.1, 0.2]}).fit(X), rk.OneClassGridSearch)
+    assert_type(rk.OneClassGridSearch(rk.ESVDD(), {"nu": [0.1, 0.2]}).fit(X), rk.OneClassGridSearch)
     assert_type(rk.metrics.gmean_score([1, -1], [1, 1]), float)
     assert_type(rk.datasets.load_task("Seed2").X_train, np.ndarray)
     assert_type(rk.plot.SpectrumDisplay.from_estimator(fitted), rk.plot.SpectrumDisplay)
