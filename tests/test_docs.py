@@ -49,3 +49,11 @@ def test_code_of_a_page_runs(page, tmp_path, monkeypatch):
     namespace = {}
     for block in blocks:
         exec(compile(block, page.name, "exec"), namespace)
+
+
+@pytest.mark.parametrize("name", ["", ".datasets", ".exceptions", ".kernels", ".metrics", ".model_selection", ".plot", ".references"])
+def test_dir_shows_the_public_names_and_nothing_else(name):
+    """Completion offers what users may import: to_onnx too, and neither modules of ours nor names of other packages."""
+    module = importlib.import_module(f"refkernel{name}")
+    assert sorted(dir(module)) == sorted([*module.__all__, *(["__version__"] if not name else [])])
+    assert all(hasattr(module, public) for public in module.__all__)

@@ -1,4 +1,4 @@
-"""Threads: one BLAS thread where matrices are small, and rows shared between threads where there are many."""
+"""Threads: one BLAS thread for small matrices, and many rows shared between threads."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def gmean_score(y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> float:
     tpr, tnr = true_rates(y_true, y_pred)
     if np.isnan(tpr + tnr):
         absent = "targets (+1)" if np.isnan(tpr) else "outliers (-1)"
-        warnings.warn(f"gmean is undefined: y_true holds no {absent}.", UndefinedMetricWarning, stacklevel=2)
+        warnings.warn(f"gmean is undefined: y_true has no {absent}.", UndefinedMetricWarning, stacklevel=2)
     return float(geometric_mean(tpr, tnr))
 
 

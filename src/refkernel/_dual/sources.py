@@ -18,7 +18,7 @@ def in_single_precision(K) -> np.ndarray:
 
 
 def kernel_times(kernel, X, Z, v) -> np.ndarray:
-    """k(X, Z) v, in blocks of rows of X, whatever their number."""
+    """k(X, Z) v, in blocks of rows of X."""
     out = np.empty(X.shape[0])
     step = max(1, BLOCK_ENTRIES // max(1, Z.shape[0]))
     for i in range(0, X.shape[0], step):

@@ -43,7 +43,7 @@ class Factor:
         return np.column_stack([K_ZR, np.ones(len(K_ZR))]) @ self.projection
 
 
-Factor.__module__ = __package__  # model files name the type; where it lives inside this package is no part of their format
+Factor.__module__ = __package__  # model files hold the type's name, which must not depend on how this package is arranged
 
 
 def factorise(K_RR: npt.ArrayLike, center: bool, floor: float) -> Factor:

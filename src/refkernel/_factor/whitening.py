@@ -144,7 +144,7 @@ class Whitening:
 
 
 def _cholesky_above(M, floor):
-    """The lower Cholesky factor of M if M - floor·I is positive definite, else None. Overwrites M."""
+    """The lower Cholesky factor of M if M - floor·I is positive definite, and None otherwise. Overwrites M."""
     diagonal = np.einsum("ii->i", M)
     diagonal -= floor
     if lapack.dpotrf(M.T, lower=1, clean=0)[1]:

@@ -272,7 +272,7 @@ def _reference_set(drawn: References, reference: Any, targets: int, known: dict[
 
 
 _THREAD = threading.local()
-"""One RandomState in each thread, seeded anew for every draw: making a new one costs ten times as much."""
+"""One RandomState in each thread, seeded again for every draw: creating a new one costs ten times as much."""
 
 
 def _random_state(given: RandomStateLike) -> np.random.RandomState:

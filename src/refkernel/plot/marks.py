@@ -13,6 +13,8 @@ from .._validation import target_mask
 from ..references import GENERATED
 from .models import reference_map_of, steps_of
 
+__all__ = ["Samples", "points_of", "samples_of"]
+
 
 @dataclass(frozen=True)
 class Samples:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+__all__ = ["decisions_of", "final_of", "reference_map_of", "steps_of"]
+
 
 def steps_of(model: Any) -> list[Any]:
     """The fitted steps of a pipeline, of the best estimator of a search, or the model alone."""

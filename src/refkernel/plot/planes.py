@@ -12,6 +12,8 @@ from sklearn.decomposition import PCA
 
 from .marks import Samples
 
+__all__ = ["Plane", "like", "names_of", "plane_of", "ranges"]
+
 MARGIN = 0.12
 """The share of the data's range added on each side: room for a boundary outside the samples."""
 
