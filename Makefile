@@ -42,6 +42,8 @@ check: .venv/test .venv/check
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/docstrings.py
+	$(BIN)/python -m pytest -q tests/test_typing.py
 
 .venv/%: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

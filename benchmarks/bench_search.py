@@ -23,12 +23,11 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
 import refkernel as rk
-from refkernel import _factor
 from refkernel._dual import path
-from refkernel._factor import Whitening
+from refkernel._factor import tridiagonal, whitening
 from refkernel.datasets import load_task
 from refkernel.metrics import gmean_scorer
-from refkernel.model_selection import engine
+from refkernel.model_selection import grams
 
 SCALES = [0.1, 1.0, 10.0, 100.0, 1000.0]
 VALUES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
@@ -96,7 +95,7 @@ def recorded_calls(search, X, y):
     def product(A, B):
         calls.append((np.matmul, [A, B], {}))
 
-    class Recorded(Whitening):
+    class Recorded(whitening.Whitening):
         def __init__(self, *arguments):
             super().__init__(*arguments)
             N, first = self._dropped, self._first
@@ -128,8 +127,9 @@ def recorded_calls(search, X, y):
     tested, n = max(len(test) for _, test in search.cv), round(0.8 * np.sum(y == 1))
     solve = path._solve_path
     with (
-        mock.patch.object(_factor, "lapack", Recorder()),
-        mock.patch.object(engine, "Whitening", Recorded),
+        mock.patch.object(tridiagonal, "lapack", Recorder()),
+        mock.patch.object(whitening, "lapack", Recorder()),
+        mock.patch.object(grams, "Whitening", Recorded),
         mock.patch.object(path, "_solve_path", recorded_solve),
     ):
         clone(search).fit(X, y)

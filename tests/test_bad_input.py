@@ -156,7 +156,9 @@ def test_centred_references_that_are_all_alike_are_refused(fitter, n):
 @every_map
 def test_centring_needs_two_references(fitter):
     """One row is refused with the limit and both ways out; center=False takes it."""
-    with pytest.raises(ValueError, match=r"Centring needs at least 2 references, and there is 1.*Add references, or pass center=False"):
+    with pytest.raises(
+        ValueError, match=r"Centring needs at least 2 references, but there is only 1.*Add references, or pass center=False"
+    ):
         clone(fitter).fit([[1.0, 2.0]])
     assert clone(fitter).set_params(center=False).fit([[1.0, 2.0]]).rank_ == 1
 
@@ -329,8 +331,8 @@ def test_references_that_need_outliers_say_how_to_pass_them(references, y, wrap,
         (np.array([[0.0, np.nan], [1.0, 1.0]]), "NaN"),
         (np.ones(4), "Expected 2D array"),
         ("nearest", "references='nearest' is not known"),
-        (np.ones((1, 2)), "at least 2 references, and there is 1"),
-        (rk.references.Subset(1), "at least 2 references, and there is 1"),
+        (np.ones((1, 2)), "at least 2 references, but there is only 1"),
+        (rk.references.Subset(1), "at least 2 references, but there is only 1"),
         (None, "references=None|Expected 2D array"),
     ],
 )

@@ -3,8 +3,10 @@
 import doctest
 import importlib
 import inspect
+import itertools
 import pkgutil
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -60,3 +62,23 @@ def test_every_test_that_security_md_names_exists():
     }
     assert len(named) > 20
     assert named <= written
+
+
+@pytest.mark.parametrize("name", ["", ".datasets", ".exceptions", ".kernels", ".metrics", ".model_selection", ".plot", ".references"])
+def test_dir_shows_the_public_names_and_nothing_else(name):
+    """Completion offers what users may import: to_onnx too, and neither modules of ours nor names of other packages."""
+    module = importlib.import_module(f"refkernel{name}")
+    assert sorted(dir(module)) == sorted([*module.__all__, *(["__version__"] if not name else [])])
+    assert all(hasattr(module, public) for public in module.__all__)
+
+
+def test_the_drawing_of_the_rooms_is_the_import_contract():
+    """Every room of the contract is drawn, no other is, and none stands above a room that may import it."""
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"][0]
+    layers = [re.findall(r"refkernel\.(\w+)", layer) for layer in contract["layers"]]
+    drawing = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    nodes = [label.split(" · ") for label in re.findall(r'^    \w+\["(.*?)(?:<br/>.*)?"\]$', drawing, flags=re.MULTILINE)]
+    height = {room: number for number, node in enumerate(nodes) for room in node}
+    assert sorted(height) == sorted(room for layer in layers for room in layer)
+    for above, below in itertools.pairwise(layers):
+        assert max(height[room] for room in above) <= min(height[room] for room in below)

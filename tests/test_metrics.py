@@ -36,7 +36,7 @@ def test_gmean_of_known_predictions(y_pred, expected):
 @pytest.mark.parametrize(("y_true", "absent"), [([1, 1], r"outliers \(-1\)"), ([-1, -1], r"targets \(\+1\)")])
 def test_gmean_of_one_kind_is_undefined_and_says_so(y_true, absent):
     """NaN, with a warning that names the kind that is absent."""
-    with pytest.warns(UndefinedMetricWarning, match=f"y_true holds no {absent}"):
+    with pytest.warns(UndefinedMetricWarning, match=f"y_true has no {absent}"):
         assert math.isnan(gmean_score(y_true, [1, -1]))
 
 

@@ -542,7 +542,7 @@ def test_sparse_samples_give_the_references_of_dense_ones(strategy):
 @pytest.mark.parametrize("strategy", [Uniform(), Shell(), NormalLike(), Training() + Shell()], ids=repr)
 def test_strategies_that_measure_features_refuse_sparse_samples(strategy):
     """The error says which strategy, that X is sparse, and what to do."""
-    with pytest.raises(ValueError, match=r"(Uniform|Shell|NormalLike) measures .* no sparse X. Pass X.toarray\(\), or .*KMeans"):
+    with pytest.raises(ValueError, match=r"(Uniform|Shell|NormalLike) measures .* does not take sparse X. Pass X.toarray\(\), or .*KMeans"):
         drawn_from(sp.csr_matrix(np.eye(5)), strategy)
 
 

@@ -360,7 +360,7 @@ def test_tables_with_missing_values_are_converted():
 
 def test_what_has_no_graph_is_said():
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 2)), columns=["a", "b"])
-    with pytest.raises(ValueError, match="no ONNX form"):
+    with pytest.raises(ValueError, match="cannot be converted to ONNX"):
         rk.to_onnx(rk.ESVDD().fit(X))
     by_name = make_pipeline(ColumnTransformer([("both", "passthrough", ["a", "b"])]), rk.SVDD()).fit(X)
     with pytest.raises(ValueError, match="pass some rows as X"):

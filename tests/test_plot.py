@@ -315,7 +315,7 @@ def test_models_that_cannot_be_drawn_are_refused(moons):
             make.from_estimator(rk.ReferenceMap().fit(X), X)
     with pytest.raises(NotFittedError, match=r"ReferenceKernel.*not fitted"):
         SpectrumDisplay.from_estimator(rk.ReferenceKernel())
-    with pytest.raises(ValueError, match="SVDD holds no ReferenceMap or ReferenceKernel"):
+    with pytest.raises(ValueError, match="SVDD has no ReferenceMap or ReferenceKernel"):
         SpectrumDisplay.from_estimator(rk.SVDD().fit(X))
     with pytest.raises(ValueError, match="at least 2 features; X has 1"):
         DecisionRegionDisplay.from_estimator(rk.SVDD().fit(X[:, :1]), X[:, :1])

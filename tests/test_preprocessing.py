@@ -102,7 +102,7 @@ def test_inverse_transform_gives_the_targets_back_with_every_feature(seed, const
 def test_inverse_transform_refuses_samples_that_transform_cannot_have_made(samples):
     X = samples(10, 3, 0)
     X[:, 1] = 1.0
-    with pytest.raises(ValueError, match=r"X has 3 features; transform gives 2"):
+    with pytest.raises(ValueError, match=r"X has 3 features; inverse_transform expects the 2 that transform returns"):
         rk.TargetScaler().fit(X).inverse_transform(X)
 
 

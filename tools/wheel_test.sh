@@ -31,5 +31,5 @@ if message=$("$work/venv/bin/refkernel" --version 2>&1); then
 fi
 grep --quiet "pip install 'refkernel\[cli\]'" <<<"$message" || { echo "$message" >&2; exit 1; }
 
-"$python" "${pip[@]}" install "$wheel[test]"
+"$python" "${pip[@]}" install "$wheel[test,check]"
 "$python" -m pytest -n 2 --dist loadfile -p no:cacheprovider

@@ -1,5 +1,9 @@
 """One-class classification with reference kernels, scikit-learn compatible."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from . import calibration, datasets, exceptions, kernels, metrics, model_selection, plot, pseudo_outliers, references
 from .auto import AutoDetector
 from .calibration import ConformalDetector
@@ -13,6 +17,9 @@ from .persistence import load, read_about, save
 from .preprocessing import TargetImputer, TargetScaler
 from .residual import ReferenceResidual
 from .svdd import SVDD
+
+if TYPE_CHECKING:
+    from .onnx_export import to_onnx
 
 __version__ = "0.1.0"
 
@@ -49,10 +56,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
-    """``to_onnx`` is imported when it is asked for: it needs the extra ``onnx``."""
-    if name == "to_onnx":
-        from .onnx_export import to_onnx
+if not TYPE_CHECKING:  # a type checker would take any name for granted
 
-        return to_onnx
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name):
+        """Import ``to_onnx`` on first use: it needs the extra ``onnx``."""
+        if name == "to_onnx":
+            from .onnx_export import to_onnx
+
+            return to_onnx
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

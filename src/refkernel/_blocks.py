@@ -1,7 +1,7 @@
 """Rows in blocks of one fixed size, so that a row's answer does not depend on the rows beside it.
 
-BLAS chooses how to sum a product by its shape. A block is therefore always filled up to the same number of rows, and BLAS uses one
-thread: every row then meets the same sums in the same order, alone or among a million, whichever thread computes it.
+BLAS chooses the order of its sums by the shape of a product. Every block is therefore padded to the same number of rows, and BLAS
+uses one thread: the sums of a row are then the same, alone or among a million rows, whichever thread computes them.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from ._threads import one_blas_thread, share_rows
 
 BLOCK_ENTRIES = 1 << 16
-"""Values computed at a time: half a MB, which caches hold with what they become."""
+"""Values computed at a time: half a MB, so that inputs and results fit into the cache."""
 
 FEWEST_ROWS, MOST_ROWS = 32, 512
 """Limits of a block: fewer rows waste the fixed cost of a call, more make a single row expensive."""
 
 MANY_ENTRIES = 1 << 21
-"""From this many values, rows are shared between threads: some 10 ms of work."""
+"""With at least this many values (about 10 ms of work), rows are shared between threads."""
 
 
 def block_rows(columns: int) -> int:
@@ -29,17 +29,17 @@ def block_rows(columns: int) -> int:
 
 
 def in_blocks(make: Callable[[int], Callable[[Any], Any]], X: Any, out: np.ndarray, columns: int, thread_safe: bool = True) -> np.ndarray:
-    """Fill ``out`` with ``make(rows)(block)`` for blocks of that many rows of X, the last one filled up, and return it.
+    """Fill ``out`` with ``make(rows)(block)`` for blocks of that many rows of X, the last one padded, and return it.
 
-    ``make`` is called once in each thread; what it returns may reuse its buffers from block to block. ``columns`` is the number of
-    values that it computes for a row. What is not ``thread_safe`` is a user's function: it gets the rows as they are, in one thread.
+    ``make`` is called once in each thread; the function that it returns may reuse its buffers. ``columns`` is the number of values
+    computed for each row. A function that is not ``thread_safe`` is a user's: it gets the rows without padding, in one thread.
     """
     step = block_rows(columns)
 
     def fill(start, stop):
         function = make(step)
         for i in range(start, stop, step):
-            rows = np.minimum(np.arange(i, i + step), stop - 1)  # the last row again, until the block is full
+            rows = np.minimum(np.arange(i, i + step), stop - 1)  # repeat the last row until the block is full
             block = X[rows] if thread_safe and i + step > stop else X[i : min(i + step, stop)]
             out[i : min(i + step, stop)] = function(block)[: stop - i]
 

@@ -11,10 +11,10 @@ import scipy.sparse as sp
 from ._jit import njit
 
 MANY_ROWS = 512
-"""From this many rows, distances are prepared in one jitted pass; below, NumPy's several passes are as fast and need no compiling."""
+"""At least this many rows are prepared in one jitted pass; for fewer, NumPy's several passes are as fast and need no compiling."""
 
 FAR = 1e3
-"""Up to this squared norm, rounding lifts a squared distance of 0 by less than 1e-12, which no kernel value shows."""
+"""Up to this squared norm, rounding changes a squared distance of 0 by less than 1e-12, too little to affect a kernel value."""
 
 MODERATE = (1e-100, 1e100)
 """Between these sizes, squares and sums of squares neither overflow nor vanish."""
@@ -59,8 +59,8 @@ class DistancesTo:
 
     With ``and_zero``, a column of zeros follows.
 
-    Rows are first moved by a row of Z: distances stay, and far-away data lose no digits. Blocks of up to ``rows`` rows are
-    computed in buffers that the next call uses again.
+    Rows are first shifted by a row of Z: distances stay the same, and data far from the origin lose no digits. Blocks of up to
+    ``rows`` rows are computed in buffers that the next call reuses.
     """
 
     def __init__(self, Z, unit, rows, and_zero=False):
@@ -81,7 +81,7 @@ class DistancesTo:
         X = np.asarray(X)
         n = len(X)
         if X.ndim != 2 or X.shape[1] != self.origin.size or n > len(self._left):
-            raise ValueError(f"X has shape {X.shape}; (up to {len(self._left)}, {self.origin.size}) was expected: as many columns as Z.")
+            raise ValueError(f"X has shape {X.shape}; (up to {len(self._left)}, {self.origin.size}) was expected: the columns of Z.")
         if n == 0:
             return self._out[:0]
         left, out = self._left[:n], self._out[:n]

@@ -20,8 +20,8 @@ from typing import Any
 def replacing(path: str | os.PathLike[str], what: str = "The file") -> Iterator[Path]:
     """Yield a temporary path beside ``path``; what is there when the block ends becomes ``path``, and is on the disk by then.
 
-    Create the file inside the block, and close it before the block ends. An error that has to do with this file (a full disk, no
-    permission) names ``path`` and begins with ``what``; all others pass through unchanged. A symbolic link is followed, not replaced.
+    Create the file inside the block, and close it before the block ends. An error about this file (a full disk, no permission)
+    names ``path`` and begins with ``what``; all other errors pass through unchanged. A symbolic link is followed, not replaced.
     """
     goal = Path(os.path.realpath(path))
     temporary = goal.parent / f".{uuid.uuid4().hex}.part"
@@ -58,7 +58,7 @@ def append_text(path: str | os.PathLike[str], text: str, what: str = "The file")
     with naming(path, what), open(path, "ab", buffering=0) as file:
         end = file.seek(0, os.SEEK_END)
         try:
-            while rest:  # a nearly full disk takes a part, and refuses the next
+            while rest:  # a nearly full disk may take a part and refuse the rest
                 rest = rest[file.write(rest) :]
         except BaseException:
             with suppress(OSError):  # the first error says more
@@ -68,7 +68,7 @@ def append_text(path: str | os.PathLike[str], text: str, what: str = "The file")
 
 @contextmanager
 def naming(path: str | os.PathLike[str], what: str, temporary: Path | None = None) -> Iterator[None]:
-    """Name ``path`` in system errors that name no file, as a full disk's do, or only the temporary one."""
+    """Name ``path`` in system errors that do not name a file (such as a full disk) or that name the temporary one."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
 """numba's ``njit``, with a cache that never makes an import fail and never serves stale code.
 
-numba keys the compiled code of a function on the file that holds it, though functions of other files are compiled into it. Here the
-key covers every jitted file of the package. Where nothing can be cached, functions are compiled in memory and one warning says so.
+numba keys the compiled code of a function on its own file, although functions of other files are compiled into it. Here the key
+covers every jitted file of the package. If nothing can be cached, functions are compiled in memory, with one warning.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ DIGITS = 16
 
 
 def njit(*, cache: bool = True, **options) -> Callable:
-    """``numba.njit`` with these options, cached where a folder can be written."""
+    """``numba.njit`` with these options, cached if a folder can be written."""
 
     def compiled(function):
         dispatcher = numba.njit(**options)(function)
-        if cache and dispatcher is not function:  # they are the same where NUMBA_DISABLE_JIT is set
+        if cache and dispatcher is not function:  # the same if NUMBA_DISABLE_JIT is set
             dispatcher._cache = _cache_of(function)
         return dispatcher
 
@@ -39,7 +39,7 @@ def _cache_of(function):
 
 
 class _Files(CompileResultCacheImpl):
-    """Names the files of a function by the state of all jitted sources, and by whether bounds are checked, which numba leaves out."""
+    """Adds to a file name the state of all jitted sources, and whether bounds are checked, which numba ignores."""
 
     def get_filename_base(self, fullname, abiflags):
         checked = "-checked" if getattr(numba.config, "BOUNDSCHECK", None) else ""
@@ -47,7 +47,7 @@ class _Files(CompileResultCacheImpl):
 
 
 class _Cache(FunctionCache):
-    """Files that cannot be read are compiled anew; those that cannot be written stay in memory."""
+    """Functions whose files cannot be read are compiled again; those whose files cannot be written stay in memory."""
 
     _impl_class = _Files
 
@@ -65,7 +65,7 @@ class _Cache(FunctionCache):
 
 
 class _InMemory(NullCache):
-    """No cache; says why when something is compiled."""
+    """No cache; warns with the reason when something is compiled."""
 
     def __init__(self, error):
         self._error = error
@@ -90,7 +90,7 @@ def _warn(error: Exception) -> None:
     if not _warned:
         _warned = True
         warnings.warn(
-            f"Compiled code cannot be cached ({error}): every process compiles it anew, which takes some seconds. "
+            f"Compiled code cannot be cached ({error}): every process compiles it again, which takes several seconds. "
             "Set the environment variable NUMBA_CACHE_DIR to a folder that can be written.",
             RuntimeWarning,
             stacklevel=2,

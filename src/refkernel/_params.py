@@ -1,6 +1,8 @@
-"""Nested parameters that cannot leak from one estimator into another."""
+"""Nested parameters that do not leak from one estimator into another."""
 
 from __future__ import annotations
+
+from typing import Any, Self
 
 from sklearn.base import BaseEstimator, clone
 
@@ -12,9 +14,9 @@ BY_NAME = {"kernel": as_kernel, "references": as_strategy}
 
 
 class NestedParams(BaseEstimator):
-    """``set_params`` that copies a nested object before it changes it: defaults are shared by all instances."""
+    """``set_params`` copies a nested object before it changes it, because defaults are shared by all instances."""
 
-    def set_params(self, **params):
+    def set_params(self, **params: Any) -> Self:
         nested = {name: value for name, value in params.items() if "__" in name}
         super().set_params(**{name: value for name, value in params.items() if name not in nested})
         for name in {name.partition("__")[0] for name in nested} & set(BY_NAME) & set(self.get_params(deep=False)):

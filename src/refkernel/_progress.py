@@ -1,4 +1,4 @@
-"""A progress bar where somebody watches."""
+"""A progress bar in terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Iterable
 
 
-def progress(results: Iterable, total: int, verbose, desc: str = "folds") -> Iterable:
-    """The results as they come, behind a progress bar in a terminal or a notebook."""
+def progress(results: Iterable, total: int, verbose: int, desc: str = "folds") -> Iterable:
+    """The results as they come, with a progress bar in a terminal or a notebook."""
     if not verbose or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         return results
     try:

@@ -1,4 +1,4 @@
-"""The private names of scikit-learn that this package uses: tried on 1.6 to 1.9; a release that moves one is mended here."""
+"""The private names of scikit-learn that this package uses, tested with 1.6 to 1.9. If a release moves one, adapt this module."""
 
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import _safe_indexing as safe_indexing

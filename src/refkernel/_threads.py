@@ -1,4 +1,4 @@
-"""Threads: one BLAS thread where matrices are small, and rows shared between threads where there are many."""
+"""Threads: one BLAS thread for small matrices, and many rows shared between threads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_THREADS = 8
 
 
 class _CountedLimit:
-    """One thread for some libraries: the first to enter sets it, the last to leave restores what the first found."""
+    """Limits some libraries to one thread: the first to enter sets the limit, the last to leave restores the previous one."""
 
     def __init__(self, libraries: list[LibController]):
         self._libraries, self._found, self._entered = libraries, [1] * len(libraries), 0
@@ -42,8 +42,8 @@ class _CountedLimit:
 class _OneBlasThread:
     """One BLAS thread, however many threads of ours ask for it at a time.
 
-    Most libraries have one limit for the process: if each thread restored what it found itself, the last one would restore the limit of
-    another. Those built on OpenMP have one for each thread.
+    Most libraries have one limit for the whole process. If each thread restored the limit that it found, the last one would restore
+    a limit set by another. Libraries built on OpenMP have one limit for each thread.
     """
 
     def __init__(self):
@@ -70,7 +70,7 @@ class _OneBlasThread:
             self._of_thread.leave()
 
     def renew_lock(self) -> None:
-        """A forked process lacks the thread that may have held it."""
+        """Replace the lock after a fork: the thread that held it does not exist in the child."""
         self._lock = threading.Lock()
 
 
@@ -90,7 +90,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def one_blas_thread() -> _OneBlasThread:
-    """A context in which BLAS uses one thread: small products are faster so, and threads of ours have the cores to themselves."""
+    """A context in which BLAS uses one thread: small products are faster, and our own threads have the cores to themselves."""
     return _ONE_BLAS_THREAD
 
 
@@ -107,10 +107,10 @@ def share_rows(work: Callable[[int, int], None], n: int) -> None:
 
 
 def in_parallel(work: Callable, arguments: Iterable[tuple], n_jobs: int | None) -> Iterable:
-    """``work(*a)`` for every a of ``arguments``, by joblib: results as they come, where its backend can give them so."""
+    """``work(*a)`` for every a of ``arguments``, by joblib: results as they come, if its backend can return a generator."""
     tasks = itertools.starmap(delayed(work), arguments)
     try:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
-    except ValueError:  # multiprocessing gives them all at the end
+    except ValueError:  # the multiprocessing backend only returns them all at the end
         parallel = Parallel(n_jobs=n_jobs)
     return parallel(tasks)

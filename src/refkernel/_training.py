@@ -1,4 +1,4 @@
-"""The rows of one fit: which are targets, which are known outliers, and what they weigh."""
+"""The rows of one fit: which are targets, which are known outliers, and their weights."""
 
 from __future__ import annotations
 
@@ -8,27 +8,58 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ._validation import target_mask
 
 HOW_TO_PASS_OUTLIERS = "pass y to fit with -1 for the rows of X that are known outliers"
 
 OUTLIER_SIZES = {"balanced": "min(targets, outliers)", "outliers": "the number of outliers"}
-"""The sizes that are defined only if there are known outliers, and their definitions."""
+"""Sizes that need known outliers, and their definitions."""
 
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """The rows ``X`` of one fit; ``targets`` and ``outliers`` hold the row numbers of each kind."""
+    """The rows of one fit: which are targets, and which are known outliers.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        All rows.
+    targets : ndarray of int
+        The row numbers of the targets.
+    outliers : ndarray of int
+        The row numbers of the known outliers.
+
+    Examples
+    --------
+    >>> import numpy as np, refkernel as rk
+    >>> rows = rk.references.TrainingRows.of(np.eye(3), [1, -1, 1])
+    >>> rows.targets, rows.outliers, rows.count(0.5)
+    (array([0, 2]), array([1]), 1)
+    """
 
     X: Any
     targets: np.ndarray
     outliers: np.ndarray
-    _measured: dict[Callable, Any] = field(default_factory=dict, repr=False, compare=False)
+    _measured: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
-    def of(cls, X, y=None) -> TrainingRows:
-        """All rows of X; those with y = -1 are outliers."""
+    def of(cls, X: Any, y: npt.ArrayLike | None = None) -> TrainingRows:
+        """Sort the rows of X by their labels.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+            All rows.
+        y : array-like of shape (n_samples,), optional
+            -1 marks known outliers; all other rows are targets.
+
+        Returns
+        -------
+        TrainingRows
+            The rows of this fit.
+        """
         is_target = target_mask(X, y)
         return cls(X, np.flatnonzero(is_target), np.flatnonzero(~is_target))
 
@@ -37,21 +68,45 @@ class TrainingRows:
         """The target rows."""
         return self.X if self.targets.size == self.X.shape[0] else self.X[self.targets]
 
-    def measured(self, measure: Callable, sample_weight=None) -> Any:
-        """``measure(X_targets, sample_weight)``; unweighted measures are remembered, so that many kernels can share them."""
+    def measured(self, measure: Callable[..., Any], sample_weight: np.ndarray | None = None) -> Any:
+        """Measure the targets; unweighted measures are remembered, so that many kernels can share them.
+
+        Parameters
+        ----------
+        measure : callable
+            A function of the target rows and their weights (or None).
+        sample_weight : ndarray of shape (n_targets,), optional
+            The weight of each target.
+
+        Returns
+        -------
+        Any
+            What ``measure(X_targets, sample_weight)`` returns.
+        """
         if sample_weight is not None:
             return measure(self.X_targets, sample_weight)
         if measure not in self._measured:
             self._measured[measure] = measure(self.X_targets, None)
         return self._measured[measure]
 
-    def count(self, size) -> int:
-        """The number of reference vectors that a size stands for."""
+    def count(self, size: float | int | str) -> int:
+        """Convert a size to a number of reference vectors.
+
+        Parameters
+        ----------
+        size : float, int or str
+            A fraction of the targets (float), a count (int), "balanced", "outliers" or "rounded_half".
+
+        Returns
+        -------
+        int
+            At least 1.
+        """
         n, q = self.targets.size, self.outliers.size
         if isinstance(size, str) and size in OUTLIER_SIZES:
             if q == 0:
                 raise ValueError(
-                    f'size="{size}" is {OUTLIER_SIZES[size]}, and there is no outlier: {HOW_TO_PASS_OUTLIERS}, or give a number.'
+                    f'size="{size}" is {OUTLIER_SIZES[size]}, but there are no outliers: {HOW_TO_PASS_OUTLIERS}, or give a number.'
                 )
             return q if size == "outliers" else min(n, q)
         if isinstance(size, str) and size == "rounded_half":
@@ -70,8 +125,8 @@ class TrainingRows:
         return m
 
 
-def training_rows(X, y, sample_weight) -> tuple[TrainingRows, np.ndarray]:
-    """The rows of this fit without those of weight 0, and the weight of every row of X."""
+def training_rows(X: Any, y: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None) -> tuple[TrainingRows, np.ndarray]:
+    """The rows of a fit, without rows of weight 0, and the weight of every row of X."""
     weight = np.ones(X.shape[0]) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
     if weight.shape != (X.shape[0],) or not np.isfinite(weight).all() or (weight < 0).any():
         raise ValueError(f"sample_weight must hold {X.shape[0]} finite numbers >= 0, one for each row of X.")

@@ -1,9 +1,10 @@
-"""Checks that every part shares: labels (-1 marks a known outlier, everything else is a target) and numbers."""
+"""Checks that all rooms share: labels (-1 marks a known outlier, everything else is a target) and numbers."""
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 OUTLIER = -1
 
 LEAST_NU = 1e-9
-"""Below it, nu n would be lost in rounding."""
+"""For a smaller nu, nu n is lost in rounding."""
 
 
 RARE = 0.3
@@ -21,7 +22,7 @@ RARE = 0.3
 scikit-learn's checks fit every estimator with two numbers that are about equally frequent, and those only raise a warning."""
 
 
-def target_mask(X, y, warn=True) -> np.ndarray:
+def target_mask(X: Any, y: Any, warn: bool = True) -> np.ndarray:
     """True for the rows that are targets."""
     if y is None:
         return np.ones(X.shape[0], dtype=bool)
@@ -29,7 +30,9 @@ def target_mask(X, y, warn=True) -> np.ndarray:
         y = column_or_1d(y)
         check_consistent_length(X, y)
         if y.dtype.kind in "OU" and any(isinstance(label, str) and label.strip() == str(OUTLIER) for label in y.tolist()):
-            raise ValueError("y holds '-1' as text, which marks no outlier: pass numbers, -1 for known outliers and +1 for targets.")
+            raise ValueError(
+                "y holds '-1' as text, which is not an outlier's label: pass numbers, -1 for known outliers and +1 for targets."
+            )
     is_target = np.asarray(y != OUTLIER, dtype=bool)
     if not is_target.any():
         raise ValueError("All labels are -1 (known outliers): at least one target is needed. Targets are labelled +1.")
@@ -47,37 +50,42 @@ def target_mask(X, y, warn=True) -> np.ndarray:
     return is_target
 
 
-def as_labels(is_target) -> np.ndarray:
+def as_labels(is_target: np.ndarray) -> np.ndarray:
     """+1 for targets, -1 for outliers."""
     return np.where(is_target, 1, OUTLIER)
 
 
 def is_number(value: Any) -> bool:
-    """A finite real number, and no bool."""
+    """Whether a value is a finite real number (a bool is not)."""
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def check_positive(name: str, value: Any) -> None:
+    """Raise unless the value is a positive number."""
     if not (is_number(value) and value > 0):
         raise ValueError(f"{name}={value!r} must be a positive number.")
 
 
 def check_nu(nu: Any) -> float:
+    """nu, after checking that it is a share that rounding does not lose."""
     if not (is_number(nu) and 0 < nu <= 1):
         raise ValueError(f"nu={nu!r} must be in (0, 1]: the share of targets that may be left outside.")
     if nu < LEAST_NU:
-        raise ValueError(f"nu={nu!r} is below {LEAST_NU:g}, and no share of anything. For hardly any target outside use nu = 1 / n.")
+        raise ValueError(
+            f"nu={nu!r} is below {LEAST_NU:g}, too small to be a share of the samples. To leave almost no target outside, use nu = 1 / n."
+        )
     return float(nu)
 
 
 def check_bound(C: Any, n: float) -> float:
-    """C, if n targets (or the sum of their weights) with weights up to C can sum to 1."""
+    """C, after checking that the weights of n targets (or of that total weight), each at most C, can sum to 1."""
     check_positive("C", C)
     if C * n < 1.0 - 1e-12:
         raise ValueError(f"C={C:g} leaves the dual infeasible: {n:g} targets need C >= {1.0 / n:.3g}. Raise C, or pass nu instead.")
     return float(C)
 
 
-def check_choice(name, value, choices) -> None:
+def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
+    """Raise unless the value is one of the choices."""
     if value not in choices:
         raise ValueError(f"{name}={value!r} must be one of {list(choices)}.")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import lapack, solve_triangular
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -14,8 +16,10 @@ from ._training import training_rows
 from ._validation import OUTLIER, as_labels, is_number
 from .svdd import SVDD
 
+__all__ = ["ESVDD"]
+
 SINGULAR = 1e-12
-"""A feature of which less than this share of its variance is its own, given those before it, is taken as dependent on them."""
+"""A feature counts as dependent on those before it if less than this share of its variance is its own."""
 
 
 class ESVDD(OutlierMixin, BaseEstimator):
@@ -29,8 +33,8 @@ class ESVDD(OutlierMixin, BaseEstimator):
     Parameters
     ----------
     nu : float in (0, 1], optional
-        C = 1 / (nu n): an upper bound on the share of targets left outside, a lower bound on that of support vectors.
-        0.1 when neither nu nor C is given.
+        C = 1 / (nu n). nu is an upper bound on the share of training targets left outside and a lower bound on the share of support
+        vectors. 0.1 if neither nu nor C is given.
     C : float >= 1 / n, optional
         The price of leaving a target outside.
     regularization : float >= 0, default=1e-3
@@ -43,18 +47,22 @@ class ESVDD(OutlierMixin, BaseEstimator):
 
     Attributes
     ----------
-    center_ : (n_features,) c.
-    covariance_ : (n_features, n_features) E, regularised; its sums are divided by n (by the sum of weights).
-    radius_ : float, R.
-    offset_ : float, -R², less a rounding's worth so that samples on the boundary count as inside;
+    center_ : ndarray of shape (n_features,)
+        The centre c.
+    covariance_ : ndarray of shape (n_features, n_features)
+        The regularised covariance E, with n (the sum of weights) in the denominator.
+    radius_ : float
+        R.
+    offset_ : float
+        -R², less a slack for rounding, so that samples on the boundary count as inside;
         ``decision_function = score_samples - offset_``, and ``score_samples`` is -(x - c)' E^-1 (x - c).
     support_, support_vectors_, dual_coef_, duality_gap_, n_iter_
         As for :class:`SVDD`.
 
     Notes
     -----
-    Where there are as many features as targets (as after ``NPT``) the covariance alone puts every target at the same distance from
-    the mean: only the regularisation then tells them apart. Use fewer references than targets, or raise ``regularization``.
+    With as many features as targets (as after ``NPT``), the covariance alone puts every target at the same distance from the mean,
+    and only the regularisation tells them apart. Use fewer references than targets, or raise ``regularization``.
 
     Examples
     --------
@@ -65,14 +73,16 @@ class ESVDD(OutlierMixin, BaseEstimator):
     array([ 1, -1])
     """
 
-    def __init__(self, *, nu=None, C=None, regularization=1e-3, tol=1e-6, max_iter=-1):
+    def __init__(
+        self, *, nu: float | None = None, C: float | None = None, regularization: float = 1e-3, tol: float = 1e-6, max_iter: int = -1
+    ) -> None:
         self.nu = nu
         self.C = C
         self.regularization = regularization
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Describe the target rows of X.
 
         Parameters
@@ -87,42 +97,91 @@ class ESVDD(OutlierMixin, BaseEstimator):
         Returns
         -------
         self
+            The fitted detector.
         """
         if not (is_number(self.regularization) and self.regularization >= 0):
             raise ValueError(f"regularization={self.regularization!r} must be a number >= 0: a share of the covariance's mean eigenvalue.")
-        X = validate_data(self, X, dtype=np.float64)
-        rows, weight = training_rows(X, y, sample_weight)
-        targets, target_weight = X[rows.targets], weight[rows.targets]
+        samples: np.ndarray = validate_data(self, X, dtype=np.float64)
+        rows, weight = training_rows(samples, y, sample_weight)
+        targets, target_weight = samples[rows.targets], weight[rows.targets]
         self._ellipsoid = Ellipsoid.of(targets, target_weight, self.regularization)
         self.covariance_ = self._ellipsoid.covariance
-        is_outlier = np.isin(np.arange(X.shape[0]), rows.outliers)
+        is_outlier = np.isin(np.arange(samples.shape[0]), rows.outliers)
         ball = SVDD("linear", nu=self.nu, C=self.C, tol=self.tol, max_iter=self.max_iter)
-        self._ball = ball.fit(self._ellipsoid.whitened(X), np.where(is_outlier, OUTLIER, 1), weight)
+        self._ball = ball.fit(self._ellipsoid.whitened(samples), np.where(is_outlier, OUTLIER, 1), weight)
         self.center_ = self._ellipsoid.mean + self._ellipsoid.L @ (self._ball.dual_coef_[0] @ self._ball.support_vectors_)
-        self.support_vectors_ = X[self._ball.support_]
+        self.support_vectors_ = samples[self._ball.support_]
         for name in ("radius_", "offset_", "support_", "dual_coef_", "duality_gap_", "n_iter_"):
             setattr(self, name, getattr(self._ball, name))
         return self
 
-    def fit_predict(self, X, y=None, **kwargs):
-        """Fit, and label the training rows."""
+    def fit_predict(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **kwargs: Any) -> np.ndarray:
+        """Fit, and label the training rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training samples.
+        y : array-like of shape (n_samples,), optional
+            -1 marks known outliers.
+        **kwargs
+            Passed to ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            +1 for targets, -1 for outliers.
+        """
         return self.fit(X, y, **kwargs).predict(X)
 
-    def score_samples(self, X):
-        """-(x - c)' E^-1 (x - c) for every row of X; higher is more normal."""
+    def score_samples(self, X: npt.ArrayLike) -> np.ndarray:
+        """Compute -(x - c)' E^-1 (x - c) for every row of X; higher is more normal.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples in rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The scores, at most 0.
+        """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        samples: np.ndarray = validate_data(self, X, reset=False, dtype=np.float64, order="C")
         with np.errstate(over="ignore", invalid="ignore"):
-            W = self._ellipsoid.whitened(X)
+            W = self._ellipsoid.whitened(samples)
         far = ~np.isfinite(W).all(axis=1)
         return np.where(far, -np.finfo(np.float64).max, self._ball.score_samples(np.where(far[:, None], 0.0, W)))
 
-    def decision_function(self, X):
-        """``score_samples(X) - offset_``: at least 0 for samples that belong to the targets."""
+    def decision_function(self, X: npt.ArrayLike) -> np.ndarray:
+        """Compute ``score_samples(X) - offset_``: at least 0 for samples that are accepted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples in rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The decision values.
+        """
         return self.score_samples(X) - self.offset_
 
-    def predict(self, X):
-        """+1 for targets, -1 for outliers."""
+    def predict(self, X: npt.ArrayLike) -> np.ndarray:
+        """Label every row of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples in rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            +1 for targets, -1 for outliers.
+        """
         return as_labels(self.decision_function(X) >= 0)
 
 
@@ -145,17 +204,17 @@ class Ellipsoid:
         """(X - mean) L^-T: its inner products are those of E^-1. A row's result does not depend on the rows beside it."""
         return in_blocks(lambda rows: self._solved, X, np.empty(X.shape), X.shape[1])
 
-    def _solved(self, block):
+    def _solved(self, block: np.ndarray) -> np.ndarray:
         return solve_triangular(self.L, (block - self.mean).T, lower=True, check_finite=False).T
 
 
-def _mean(X, weight):
-    """The weighted mean, from the first row on: rows far from the origin lose no digits, equal rows have it exactly."""
+def _mean(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The weighted mean, taken relative to the first row: exact for equal rows, and rows far from the origin lose no digits."""
     return X[0] + np.average(X - X[0], axis=0, weights=weight)
 
 
-def _covariance(centred, weight, regularization):
-    """The weighted covariance and its regularisation; I where all rows are equal, and any shape gives the same description."""
+def _covariance(centred: np.ndarray, weight: np.ndarray, regularization: float) -> np.ndarray:
+    """The weighted, regularised covariance; I if all rows are equal, because any shape then gives the same description."""
     if not centred.any():
         return np.eye(centred.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
@@ -167,8 +226,8 @@ def _covariance(centred, weight, regularization):
     return E
 
 
-def _cholesky(E, regularization, n):
-    """L with E = LL', if E is regular whatever the units of the features."""
+def _cholesky(E: np.ndarray, regularization: float, n: int) -> np.ndarray:
+    """L with E = LL'; raise if E is singular, whatever the units of the features."""
     L, refused = lapack.dpotrf(E, lower=1, clean=1)
     if refused or (np.diagonal(L) ** 2 <= SINGULAR * np.diagonal(E)).any():
         raise ValueError(

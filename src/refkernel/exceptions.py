@@ -23,17 +23,17 @@ JOINERS = "\u200c\u200d\u00ad"
 class DegenerateSolutionWarning(UserWarning):
     """The one-class SVM's optimum is w = 0: it cannot tell any sample from any other.
 
-    It happens when the targets' mean is (nearly) the origin of the kernel's space, as after centring on the training
-    samples themselves: equal weights then cancel, and the remaining decision values are rounding noise. Ways out: a kernel
-    that is not centred on the targets (``center=False``, or references other than the targets), or :class:`SVDD`.
+    This happens if the targets' mean is (nearly) the origin of the kernel's space, as after centring on the training samples
+    themselves: equal weights then cancel, and the decision values are rounding noise. Use a kernel that is not centred on the
+    targets (``center=False``, or references other than the targets), or :class:`SVDD`.
     """
 
 
 class FarSamplesWarning(UserWarning):
     """The description accepts every sample that is far from all of its references.
 
-    Far from all references, a reference kernel on RBF or Laplacian maps every sample to one point, and nothing keeps that point
-    outside. The ways out: a wider base kernel (``RBF(scale=10)``), references that reach where new samples may fall
+    Far from all references, a reference kernel on RBF or Laplacian maps every sample to one point, which may lie inside the
+    description. Use a wider base kernel (``RBF(scale=10)``), references that reach where new samples may fall
     (``"uniform"``, ``Normal(scale=3)``, your own), or the plain kernel. ``ReferenceMap.residual`` measures how far a sample is.
     """
 
@@ -72,3 +72,7 @@ class DataError(OSError):
 
 class DownloadError(DataError):
     """A data file could not be downloaded."""
+
+
+def __dir__() -> list[str]:
+    return __all__

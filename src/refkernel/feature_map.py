@@ -1,6 +1,6 @@
 """The generalized reference map and kernel: every sample by its whitened, centred kernel values against references.
 
-Symbols (DESIGN: rows are samples): ``R`` (m × d) references, ``K_RR = k(R, R)``, ``mu`` its column means, ``J = I - 11'/m``:
+Symbols (rows are samples): ``R`` (m × d) references, ``K_RR = k(R, R)``, ``mu`` its column means, ``J = I - 11'/m``:
 
     J K_RR J = U diag(lam) U',   lam >= floor kept
     Phi(X) = (k(X, R) - 1 mu') J U lam^(-1/2)         (n × r)
@@ -9,9 +9,12 @@ Symbols (DESIGN: rows are samples): ``R`` (m × d) references, ``K_RR = k(R, R)`
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -21,22 +24,31 @@ from ._distances import squared_norms
 from ._factor import check_floor, factorise
 from ._params import NestedParams
 from ._training import TrainingRows
-from .kernels import as_kernel
-from .kernels.base import Kernel
-from .references import as_strategy
+from ._typing import MatrixLike, RandomStateLike
+from .kernels import Kernel, KernelLike, as_kernel
+from .references import ReferencesLike, as_strategy
+
+__all__ = ["NPT", "ReferenceKernel", "ReferenceMap"]
 
 
 class ReferenceFit(NestedParams, Kernel):
     """What the map and the kernel share: parameters, fit, and the kernel's interface."""
 
-    def __init__(self, kernel="rbf", references="training", center=True, eigenvalue_floor=1e-6, random_state=None):
+    def __init__(
+        self,
+        kernel: KernelLike = "rbf",
+        references: ReferencesLike = "training",
+        center: bool = True,
+        eigenvalue_floor: float = 1e-6,
+        random_state: RandomStateLike = None,
+    ) -> None:
         self.kernel = kernel
         self.references = references
         self.center = center
         self.eigenvalue_floor = eigenvalue_floor
         self.random_state = random_state
 
-    def fit(self, X, y=None):  # type: ignore[override]
+    def fit(self, X: MatrixLike, y: npt.ArrayLike | None = None) -> Self:  # type: ignore[override]
         """Draw the references, resolve the kernel's width and factorise the references' kernel matrix.
 
         Parameters
@@ -49,13 +61,13 @@ class ReferenceFit(NestedParams, Kernel):
         Returns
         -------
         self
+            The fitted object.
         """
         kernel = as_kernel(self.kernel)
         check_floor(self.eigenvalue_floor)
-        X = _validated(self, kernel, X, reset=True)
-        return self._fit_rows(kernel, TrainingRows.of(X, y))
+        return self._fit_rows(kernel, TrainingRows.of(_validated(self, kernel, X, reset=True), y))
 
-    def _fit_rows(self, kernel, rows):
+    def _fit_rows(self, kernel: Kernel, rows: TrainingRows) -> Self:
         kernel = kernel.in_map()
         drawn = as_strategy(self.references).draw(rows, check_random_state(self.random_state))
         self.kernel_ = kernel.resolve(TrainingRows.of(drawn.vectors) if kernel.fit_on == "references" else rows)
@@ -64,14 +76,29 @@ class ReferenceFit(NestedParams, Kernel):
         factor = factorise(K_RR, self.center, self.eigenvalue_floor)
         self._mean_norm2 = float(K_RR.mean()) if self.center else 0.0  # of the references' mean in the kernel's space
         self.eigenvalues_ = factor.eigenvalues
-        self.rank_ = factor.eigenvalues.size
+        self.rank_ = factor.rank
         self._factor = factor
         return self
 
     positive_definite = True
 
-    def resolve(self, rows, sample_weight=None, random_state=None):
-        """A copy fitted on the targets and outliers of one fit; weights weigh the description, not the references."""
+    def resolve(self, rows: TrainingRows, sample_weight: np.ndarray | None = None, random_state: RandomStateLike = None) -> Self:
+        """Fit a copy on the rows of one fit; ``self`` stays as it is.
+
+        Parameters
+        ----------
+        rows : TrainingRows
+            The targets and known outliers of one fit.
+        sample_weight : ndarray of shape (n_targets,), optional
+            Not used: weights affect the description, not the references.
+        random_state : int, RandomState instance or None
+            Used if this object has no ``random_state`` of its own.
+
+        Returns
+        -------
+        ReferenceKernel or ReferenceMap
+            The fitted copy.
+        """
         copy = clone(self)
         if self.random_state is None and random_state is not None:
             copy.random_state = random_state
@@ -81,41 +108,82 @@ class ReferenceFit(NestedParams, Kernel):
         return copy._fit_rows(kernel, rows)
 
     @property
-    def accepts_sparse(self):
+    def accepts_sparse(self) -> bool:
         """Whether the base kernel takes sparse samples."""
         return as_kernel(self.kernel).accepts_sparse
 
     @property
-    def thread_safe(self):
+    def thread_safe(self) -> bool:
         """Whether the base kernel may be called from several threads."""
         return as_kernel(self.kernel).thread_safe
 
-    def __call__(self, X, Z=None):
-        """K(X, Z) = Phi(X) Phi(Z)'."""
+    def __call__(self, X: MatrixLike, Z: MatrixLike | None = None) -> np.ndarray:
+        """Compute K(X, Z) = Phi(X) Phi(Z)'.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Samples in rows.
+        Z : array-like or sparse matrix of shape (m, n_features), optional
+            Samples in rows; X by default.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            The kernel matrix.
+        """
         Phi_X = self.features(X)
         return Phi_X @ (Phi_X if Z is None else self.features(Z)).T
 
-    def diag(self, X):
-        """K(x, x) for every row of X."""
+    def diag(self, X: MatrixLike) -> np.ndarray:
+        """Compute K(x, x) for every row of X.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples in rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The diagonal of K(X, X).
+        """
         return squared_norms(self.features(X))
 
-    def far_features(self):
-        """Phi of a sample far from all references, where a base kernel such as RBF is 0; None for others."""
+    def far_features(self) -> np.ndarray | None:
+        """Give Phi of a sample far from all references, where a base kernel such as RBF is 0.
+
+        Returns
+        -------
+        ndarray of shape (rank,) or None
+            That point; None if the base kernel does not vanish.
+        """
         return self._factor.projection[-1] if self.kernel_.vanishes else None
 
-    def features(self, X):
-        """Phi(X), in blocks of rows so that no more than block × m kernel values exist at a time."""
+    def features(self, X: MatrixLike) -> np.ndarray:
+        """Compute Phi(X), in blocks of rows so that no more than block × m kernel values exist at a time.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples in rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, rank)
+            The features; float32 for float32 input.
+        """
         check_is_fitted(self)
         X = _validated(self, self.kernel_, X, reset=False)
         projection = self._factor.projection
 
-        def make(rows):
+        def make(rows: int) -> Callable[[Any], np.ndarray]:
             kernel, block_Phi = self.kernel_.against(self.references_, rows), np.empty((rows, self.rank_))
             return lambda block: np.matmul(kernel(block), projection, out=block_Phi[: block.shape[0]])
 
         return in_blocks(make, X, np.empty((X.shape[0], self.rank_), dtype=X.dtype), len(projection), self.kernel_.thread_safe)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.accepts_sparse
         return tags
@@ -123,6 +191,8 @@ class ReferenceFit(NestedParams, Kernel):
 
 class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReferenceFit):
     """Map samples to whitened, centred kernel values against reference vectors.
+
+    K(x, z) = Phi(x) · Phi(z) is the generalized reference kernel (Raitoharju and Iosifidis, 2022).
 
     Parameters
     ----------
@@ -133,7 +203,7 @@ class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReferenceF
         "uniform", "shell", "negatives", "case1" … "case7", "negatives1" … "negatives9", the vectors themselves, or a strategy of
         :mod:`refkernel.references`.
     center : bool, default=True
-        Centre in the kernel's space at the mean of the references.
+        Whether to centre on the mean of the references, in the kernel's space.
     eigenvalue_floor : float, default=1e-6
         Eigenvalues of the references' (centred) kernel matrix below this are dropped. Absolute, as in the article.
     random_state : int, RandomState instance or None, default=None
@@ -141,11 +211,16 @@ class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReferenceF
 
     Attributes
     ----------
-    references_ : (m, n_features) the reference vectors.
-    reference_indices_ : (m,) the training row that each reference is; -1 where it was generated.
-    eigenvalues_ : (rank_,) the kept eigenvalues, largest first.
-    rank_ : int, the number of features of the map.
-    kernel_ : the base kernel with its width resolved.
+    references_ : ndarray or sparse matrix of shape (m, n_features)
+        The reference vectors.
+    reference_indices_ : ndarray of shape (m,)
+        The training row that each reference is; -1 for generated references.
+    eigenvalues_ : ndarray of shape (rank_,)
+        The eigenvalues that were kept, largest first.
+    rank_ : int
+        The number of features of the map.
+    kernel_ : Kernel
+        The base kernel with its width resolved.
 
     Examples
     --------
@@ -155,30 +230,57 @@ class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReferenceF
     (40, 19)
     """
 
-    def transform(self, X):
-        """Phi(X), of shape (n_samples, rank_); float32 for float32 input."""
-        return self.features(X)
-
-    def kernel_matrix(self, X, Z=None):
-        """K(X, Z) = Phi(X) Phi(Z)'."""
-        return self(X, Z)
-
-    def residual(self, X, rank=None):
-        """The squared distance, in the kernel's space, of each sample from the span of the references: what the map cannot see of it.
-
-        kc(x, x) - ||Phi(x)||², where kc(x, x) = k(x, x) - 2 mean_r k(x, r) + mean_rs k(r, s) is centred as the map is (k(x, x) for
-        ``center=False``). It is 0 on the references if no eigenvalue was dropped. Far from all references, for a kernel that vanishes
-        there, it tends to k(x, x) plus the squared distance of the references' span from the origin (which is at most mean_rs k(r, s)).
+    def transform(self, X: MatrixLike) -> np.ndarray:
+        """Map samples to Phi(X).
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-        rank : int, optional
-            Take the span of this many leading features only (the principal components of the references); all by default.
+            Samples in rows.
 
         Returns
         -------
-        ndarray of shape (n_samples,), float64, at least 0. Rounding is about 1e-16 / (smallest kept eigenvalue) of k(x, x).
+        ndarray of shape (n_samples, rank_)
+            The features; float32 for float32 input.
+        """
+        return self.features(X)
+
+    def kernel_matrix(self, X: MatrixLike, Z: MatrixLike | None = None) -> np.ndarray:
+        """Compute K(X, Z) = Phi(X) Phi(Z)'.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Samples in rows.
+        Z : array-like or sparse matrix of shape (m, n_features), optional
+            Samples in rows; X by default.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            The kernel matrix.
+        """
+        return self(X, Z)
+
+    def residual(self, X: MatrixLike, rank: int | None = None) -> np.ndarray:
+        """Measure what the map cannot see of each sample: its squared distance from the span of the references.
+
+        In the kernel's space it is kc(x, x) - ||Phi(x)||², where kc(x, x) = k(x, x) - 2 mean_r k(x, r) + mean_rs k(r, s) is centred
+        as the map is (k(x, x) for ``center=False``). It is 0 on the references if no eigenvalue was dropped. Far from all references,
+        for a kernel that vanishes there, it tends to k(x, x) plus the squared distance of the references' span from the origin
+        (which is at most mean_rs k(r, s)).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples in rows.
+        rank : int, optional
+            Use the span of this many leading features only (the principal components of the references); all by default.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The residuals, float64, at least 0. Their rounding error is about 1e-16 / (smallest kept eigenvalue) of k(x, x).
         """
         check_is_fitted(self)
         X = _validated(self, self.kernel_, X, reset=False).astype(np.float64, copy=False)
@@ -186,10 +288,10 @@ class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReferenceF
             raise ValueError(f"rank={rank!r} must be an int from 0 to {self.rank_}, the number of features of the map; or None for all.")
         m, projection = self.references_.shape[0], np.ascontiguousarray(self._factor.projection[:, :rank])
 
-        def make(rows):
+        def make(rows: int) -> Callable[[Any], np.ndarray]:
             kernel = self.kernel_.against(self.references_, rows)
 
-            def of_block(block):
+            def of_block(block: Any) -> np.ndarray:
                 K = kernel(block)
                 norm2 = self.kernel_.diag(block) + self._mean_norm2
                 if self.center:
@@ -202,10 +304,10 @@ class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReferenceF
         return np.maximum(residual, 0.0, out=residual)
 
     @property
-    def _n_features_out(self):
+    def _n_features_out(self) -> int:
         return self.rank_
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
@@ -213,6 +315,28 @@ class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReferenceF
 
 class NPT(ReferenceMap):
     """The nonlinear projection trick: the reference map whose references are the training samples.
+
+    Parameters
+    ----------
+    kernel : kernel object, str or callable, default="rbf"
+        The base kernel: see :mod:`refkernel.kernels`.
+    center : bool, default=True
+        Whether to centre on the mean of the training samples, in the kernel's space.
+    eigenvalue_floor : float, default=1e-6
+        Eigenvalues of the (centred) kernel matrix below this are dropped. Absolute, as in the article.
+
+    Attributes
+    ----------
+    references_ : ndarray or sparse matrix of shape (n_targets, n_features)
+        The target training samples.
+    reference_indices_ : ndarray of shape (n_targets,)
+        Their row numbers.
+    eigenvalues_ : ndarray of shape (rank_,)
+        The eigenvalues that were kept, largest first.
+    rank_ : int
+        The number of features of the map.
+    kernel_ : Kernel
+        The base kernel with its width resolved.
 
     Examples
     --------
@@ -226,7 +350,7 @@ class NPT(ReferenceMap):
     references = "training"
     random_state = None
 
-    def __init__(self, kernel="rbf", center=True, eigenvalue_floor=1e-6):
+    def __init__(self, kernel: KernelLike = "rbf", center: bool = True, eigenvalue_floor: float = 1e-6) -> None:
         self.kernel = kernel
         self.center = center
         self.eigenvalue_floor = eigenvalue_floor
@@ -235,7 +359,23 @@ class NPT(ReferenceMap):
 class ReferenceKernel(ReferenceFit):
     """The generalized reference kernel K(x, z) = Phi(x) · Phi(z), for :class:`SVDD` and :class:`OneClassSVM`.
 
-    Parameters and attributes are those of :class:`ReferenceMap`.
+    Parameters
+    ----------
+    kernel : kernel object, str or callable, default="rbf"
+        The base kernel: see :mod:`refkernel.kernels`.
+    references : str, array of shape (m, n_features) or strategy, default="training"
+        Where the references come from, as for :class:`ReferenceMap`.
+    center : bool, default=True
+        Whether to centre on the mean of the references, in the kernel's space.
+    eigenvalue_floor : float, default=1e-6
+        Eigenvalues of the references' (centred) kernel matrix below this are dropped. Absolute, as in the article.
+    random_state : int, RandomState instance or None, default=None
+        The source of everything random.
+
+    Attributes
+    ----------
+    references_, reference_indices_, eigenvalues_, rank_, kernel_
+        As for :class:`ReferenceMap`.
 
     Examples
     --------
@@ -247,6 +387,6 @@ class ReferenceKernel(ReferenceFit):
     """
 
 
-def _validated(estimator, kernel, X, reset):
+def _validated(estimator: ReferenceFit, kernel: Kernel, X: MatrixLike, reset: bool) -> Any:
     sparse = "csr" if kernel.accepts_sparse else False
     return validate_data(estimator, X, reset=reset, accept_sparse=sparse, dtype=[np.float64, np.float32], order="C")

@@ -39,12 +39,14 @@ try:
 except ImportError as error:
     raise ImportError('The ONNX export needs skl2onnx and onnx: pip install "refkernel[onnx]".') from error
 
+__all__ = ["register", "to_onnx"]
+
 ON_REFERENCES = (ReferenceKernel, ReferenceMap, NPT)
-"""The kernels of a classifier that are inner products of Phi."""
+"""Kernels of a classifier that are inner products of Phi."""
 
 
-def to_onnx(model, X=None, *, target_opset=None) -> ModelProto:
-    """The ONNX graph of a fitted model.
+def to_onnx(model: Any, X: Any = None, *, target_opset: int | dict[str, int] | None = None) -> ModelProto:
+    """Convert a fitted model to an ONNX graph.
 
     A detector has two outputs of shape (n_samples, 1): ``label`` (int64, +1 or -1) and ``scores``, its decision function. A
     transformer has one, ``variable``. Decisions on float32 samples agree with the model's to 1e-5 of their range, on float64
@@ -89,7 +91,7 @@ def to_onnx(model, X=None, *, target_opset=None) -> ModelProto:
         return skl2onnx.to_onnx(model, initial_types=types, target_opset=target_opset)
     except (MissingConverter, MissingShapeCalculator) as error:
         steps = [type(step).__name__ for _, step in getattr(model, "steps", [("", model)])]
-        raise ValueError(f"A step of {' and '.join(steps)} has no ONNX form here: see to_onnx for those that have one.") from error
+        raise ValueError(f"A step of {' and '.join(steps)} cannot be converted to ONNX: see to_onnx for what can.") from error
     except RuntimeError as error:
         if X is None and "column name" in str(error):
             raise ValueError("The model takes columns by name: pass some rows as X, a DataFrame, for their names and types.") from error
@@ -97,7 +99,7 @@ def to_onnx(model, X=None, *, target_opset=None) -> ModelProto:
 
 
 def register() -> None:
-    """Tell skl2onnx how to convert the estimators of this package; importing the module does it."""
+    """Register converters for the estimators of this package with skl2onnx; importing this module calls it."""
     for model, build in GRAPHS.items():
         parse, shapes, finish = DETECTOR if model in (SVDD, OneClassSVM) else TRANSFORMER
         skl2onnx.update_registered_converter(model, f"Refkernel{model.__name__}", shapes, _converter(build, finish), parser=parse)
@@ -178,12 +180,12 @@ def _checked(operator):
     model = operator.raw_operator
     check_is_fitted(model)
     if getattr(model, "kernel_", None) is not None and model.kernel_.pairwise:
-        _convertible(model.kernel_, model.n_features_in_)  # says that it cannot
+        _convertible(model.kernel_, model.n_features_in_)  # raises
     widths = [variable.get_second_dimension() for variable in operator.inputs]
     if None not in widths and sum(widths) != model.n_features_in_:
         raise ValueError(
             f"The graph's input has {sum(widths)} features, but {type(model).__name__} was fitted on {model.n_features_in_}: "
-            "pass X with as many columns as in fit."
+            "pass X with the same columns as in fit."
         )
     return model
 
@@ -239,7 +241,7 @@ class _Sums:
     diag: Callable[[], Any]
 
 
-def _sums(op, model, X) -> _Sums:
+def _sums(op: _Ops, model: Any, X: Any) -> _Sums:
     """From kernel values of the references, the samples themselves (linear kernel), or kernel values of the support vectors."""
     kernel = model.kernel_
     if type(kernel) in ON_REFERENCES:

@@ -1,8 +1,11 @@
-"""Standardise, and fill missing values, by the targets."""
+"""Standardise, and fill missing values, by the target rows."""
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.impute import SimpleImputer
@@ -10,10 +13,13 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._sklearn import safe_indexing
+from ._typing import MatrixLike
 from ._validation import target_mask
 
+__all__ = ["TargetImputer", "TargetScaler"]
+
 CONSTANT = 10 * np.finfo(float).eps
-"""A feature whose deviation is below this share of its size varies by rounding only."""
+"""A feature whose deviation is below this share of its size counts as constant: it varies only by rounding."""
 
 
 class TargetScaler(TransformerMixin, BaseEstimator):
@@ -21,9 +27,12 @@ class TargetScaler(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    mean_, scale_ : (n_kept,) mean and standard deviation of the kept features over the targets.
-    kept_ : (n_features,) bool, False for the features that are constant in the targets.
-    constants_ : (n_features - n_kept,) the values of those features in the targets.
+    mean_, scale_ : ndarray of shape (n_kept,)
+        Mean and standard deviation of the kept features over the targets.
+    kept_ : ndarray of shape (n_features,)
+        Boolean; False for features that are constant in the targets.
+    constants_ : ndarray of shape (n_features - n_kept,)
+        The values of the constant features.
 
     Examples
     --------
@@ -33,52 +42,119 @@ class TargetScaler(TransformerMixin, BaseEstimator):
            [ 0.70710678]])
     """
 
-    def fit(self, X, y=None):
-        """Learn mean, deviation and the constant features from the rows of X whose y is not -1."""
-        X = validate_data(self, X, dtype=[np.float64, np.float32])
-        X = np.asarray(X[target_mask(X, y)], dtype=np.float64)
-        if X.shape[0] < 2:
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> Self:
+        """Learn means, deviations and the constant features from the target rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training samples.
+        y : array-like of shape (n_samples,), optional
+            -1 marks known outliers, which do not count.
+
+        Returns
+        -------
+        self
+            The fitted scaler.
+        """
+        samples: np.ndarray = validate_data(self, X, dtype=[np.float64, np.float32])
+        targets = np.asarray(samples[target_mask(samples, y)], dtype=np.float64)
+        if targets.shape[0] < 2:
             raise ValueError("A standard deviation needs at least 2 target rows; got 1 sample (n_samples = 1).")
-        unit = np.abs(X).max(axis=0)
+        unit = np.abs(targets).max(axis=0)
         unit[unit == 0] = 1.0
-        deviation = (X / unit).std(axis=0, ddof=1)
+        deviation = (targets / unit).std(axis=0, ddof=1)
         self.kept_ = deviation > CONSTANT
         if not self.kept_.any():
-            raise ValueError(f"All {X.shape[1]} features are constant over the {X.shape[0]} target rows: nothing is left to scale.")
-        self.mean_ = ((X / unit).mean(axis=0) * unit)[self.kept_]
+            n, d = targets.shape
+            raise ValueError(f"All {d} features are constant over the {n} target rows: nothing is left to scale.")
+        self.mean_ = ((targets / unit).mean(axis=0) * unit)[self.kept_]
         self.scale_ = (deviation * unit)[self.kept_]
-        self.constants_ = X[0, ~self.kept_]
+        self.constants_ = targets[0, ~self.kept_]
         return self
 
-    def transform(self, X):
-        """(X - mean_) / scale_ for the kept features."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-        return ((X[:, self.kept_] - self.mean_) / self.scale_).astype(X.dtype, copy=False)
+    def transform(self, X: npt.ArrayLike) -> np.ndarray:
+        """Compute (X - mean_) / scale_ for the kept features.
 
-    def inverse_transform(self, X):
-        """All the features again: the kept ones in their own units, the dropped ones at their constant."""
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples in rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_kept)
+            The standardised samples; float32 for float32 input.
+        """
         check_is_fitted(self)
-        X = check_array(X, dtype=[np.float64, np.float32])
-        if X.shape[1] != self.mean_.size:
-            raise ValueError(f"X has {X.shape[1]} features; transform gives {self.mean_.size}, and inverse_transform expects as many.")
-        found = np.empty((X.shape[0], self.kept_.size), dtype=X.dtype)
-        found[:, self.kept_] = X * self.scale_ + self.mean_
+        samples: np.ndarray = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        return ((samples[:, self.kept_] - self.mean_) / self.scale_).astype(samples.dtype, copy=False)
+
+    def inverse_transform(self, X: npt.ArrayLike) -> np.ndarray:
+        """Restore all features: the kept ones in their own units, the dropped ones at their constant.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_kept)
+            Standardised samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            The samples in their own units.
+        """
+        check_is_fitted(self)
+        scaled: np.ndarray = check_array(X, dtype=[np.float64, np.float32])
+        if scaled.shape[1] != self.mean_.size:
+            raise ValueError(f"X has {scaled.shape[1]} features; inverse_transform expects the {self.mean_.size} that transform returns.")
+        found = np.empty((scaled.shape[0], self.kept_.size), dtype=scaled.dtype)
+        found[:, self.kept_] = scaled * self.scale_ + self.mean_
         found[:, ~self.kept_] = self.constants_
         return found
 
-    def get_feature_names_out(self, input_features=None):
-        """The names of the kept features."""
+    def get_feature_names_out(self, input_features: npt.ArrayLike | None = None) -> np.ndarray:
+        """Name the kept features.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            The names of all features; those seen in ``fit`` by default.
+
+        Returns
+        -------
+        ndarray of str
+            The names of the kept features.
+        """
         return OneToOneFeatureMixin.get_feature_names_out(self, input_features)[self.kept_]
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
 class TargetImputer(SimpleImputer):
-    """scikit-learn's ``SimpleImputer``, with the statistics of the target rows: known outliers fill nothing.
+    """scikit-learn's ``SimpleImputer`` with statistics of the target rows only: known outliers do not count.
+
+    Parameters
+    ----------
+    missing_values : int, float, str, np.nan, None or pandas.NA, default=np.nan
+        The placeholder of missing values.
+    strategy : {"mean", "median", "most_frequent", "constant"} or callable, default="mean"
+        What to fill with.
+    fill_value : str or number, optional
+        The value for ``strategy="constant"``.
+    copy : bool, default=True
+        Whether to copy X.
+    add_indicator : bool, default=False
+        Whether to add columns that mark filled values.
+    keep_empty_features : bool, default=False
+        Whether to keep features that are missing in all targets.
+
+    Attributes
+    ----------
+    statistics_, indicator_, n_features_in_, feature_names_in_
+        As for ``sklearn.impute.SimpleImputer``.
 
     Examples
     --------
@@ -90,16 +166,45 @@ class TargetImputer(SimpleImputer):
            [90.]])
     """
 
-    def fit(self, X, y=None):
-        """Learn what to fill with from the rows of X whose y is not -1."""
+    def fit(self, X: MatrixLike, y: npt.ArrayLike | None = None) -> Self:
+        """Learn the fill values from the target rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training samples.
+        y : array-like of shape (n_samples,), optional
+            -1 marks known outliers, which do not count.
+
+        Returns
+        -------
+        self
+            The fitted imputer.
+        """
         if y is None:
             return super().fit(X)
-        if sp.issparse(X):
-            X = X.tocsr()
-        elif not isinstance(X, list) and not hasattr(X, "iloc"):
-            X = np.asarray(X)
-        return super().fit(safe_indexing(X, np.flatnonzero(target_mask(X, y))))
+        rows: Any = X
+        if sp.issparse(rows):
+            rows = rows.tocsr()
+        elif not isinstance(rows, list) and not hasattr(rows, "iloc"):
+            rows = np.asarray(rows)
+        return super().fit(safe_indexing(rows, np.flatnonzero(target_mask(rows, y))))
 
-    def fit_transform(self, X, y=None, **params):
-        """Fill the missing values of all rows by those of the targets."""
+    def fit_transform(self, X: MatrixLike, y: npt.ArrayLike | None = None, **params: Any) -> np.ndarray:
+        """Fill the missing values of all rows with statistics of the target rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training samples.
+        y : array-like of shape (n_samples,), optional
+            -1 marks known outliers, which do not count.
+        **params
+            Not used.
+
+        Returns
+        -------
+        ndarray or sparse matrix of shape (n_samples, n_features_out)
+            The samples without missing values.
+        """
         return self.fit(X, y).transform(X)

@@ -1,1 +1,1 @@
-"""The quadratic programme behind every classifier here, and the one solver for it. Knows NumPy and numba only."""
+"""The quadratic programme behind every classifier here, and the one solver for it. It uses only NumPy and numba."""

@@ -1,4 +1,4 @@
-"""How far a point is from the optimum: violation, multiplier, duality gap. Jitted, and nothing is mutated."""
+"""How far a point is from the optimum: violation, multiplier, duality gap. Jitted; nothing is mutated."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import numpy as np
 from .._jit import njit
 
 EXTRA_DIGITS = 0.01
-"""Weights settle later than the objective does: violations are driven this far below what the gap needs."""
+"""Weights settle later than the objective: violations are driven to this share of what the gap needs."""
 
 ROUNDING = 4.0 * np.finfo(np.float64).eps
-"""Gradients are not known better than this share of the size of their terms."""
+"""Gradients are known only to this share of the size of their terms."""
 
 STALE = 1e4
-"""Kernel values this many times larger than those of the samples with weight cost the gradient four digits when they pass through."""
+"""Moves through samples whose kernel values are this many times those of the samples with weight cost the gradient four digits."""
 
 SCALE_FLOOR = 1e-6
-"""The spread that a tolerance refers to is taken as at least this share of the kernel's size, so that a set whose
-weighted samples coincide still has a tolerance that double precision can meet."""
+"""Tolerances are relative to the weighted spread of the samples, or to this share of the kernel's size if that is larger: double
+precision can then meet the tolerance even if all samples with weight coincide."""
 
 
 @njit(cache=True, nogil=True)
 def largest_violation(b, G, lower, upper):
-    """The largest gradient that may shrink less the smallest that may grow; 0 where no pair can move."""
+    """The largest gradient of a weight that may shrink, less the smallest of one that may grow; 0 if no pair can move."""
     g_up = np.inf
     g_down = -np.inf
     for t in range(b.size):
@@ -35,7 +35,7 @@ def largest_violation(b, G, lower, upper):
 
 @njit(cache=True, nogil=True)
 def violation_for(tol, b, G, p, diag, lower):
-    """The violation that keeps the gap well within ``tol`` of the scale, as far as rounding lets it be seen."""
+    """The violation that keeps the gap well within ``tol`` of the scale, but at least what rounding can resolve."""
     _, scale, mass = spread_and_mass(b, G, p, diag, lower)
     return max(EXTRA_DIGITS * tol * scale / mass if mass > 0.0 else 0.0, ROUNDING * size_of_sums(b, diag))
 
@@ -44,7 +44,7 @@ def violation_for(tol, b, G, p, diag, lower):
 def size_of_sums(b, diag):
     """The size of the terms of Σ b_i K_ij for a sample j that carries weight: Σ |b_i| sqrt |K_ii| · max sqrt |K_jj|.
 
-    Samples without weight do not count: however far away one is, it changes no sum.
+    Samples without weight do not count: they change no sum, however far away they are.
     """
     total, heaviest = 0.0, 0.0
     for t in range(b.size):
@@ -70,8 +70,8 @@ def is_stale(b, diag):
 def certify(b, G, p, diag, lower, upper):
     """What a solution is worth: (rho, b'Kb, scale, gap / scale, size of sums, shortfall).
 
-    ``shortfall`` is how far below rho the smallest gradient of a weight that may grow is: 0 at the optimum. A threshold that is lower
-    by this leaves nobody outside but samples at their upper bound.
+    ``shortfall`` is rho less the smallest gradient of a weight that may grow: 0 at the optimum. With a threshold lowered by it, only
+    samples at their upper bound are outside.
     """
     quadratic, scale, _ = spread_and_mass(b, G, p, diag, lower)
     rho = multiplier(b, G, lower, upper)
@@ -86,7 +86,7 @@ def certify(b, G, p, diag, lower, upper):
 
 @njit(cache=True, nogil=True)
 def multiplier(b, G, lower, upper):
-    """rho: the mean gradient of the free weights; without any, the middle of what optimality allows."""
+    """rho: the mean gradient of the free weights; if there are none, the midpoint of the interval that optimality allows."""
     free = 0
     mean = 0.0
     lowest = -np.inf
@@ -122,7 +122,7 @@ def gap_at(rho, b, G, lower, upper):
 
 @njit(cache=True, nogil=True)
 def duality_gap(rho, b, G, lower, upper):
-    """The smaller of two valid bounds: at rho, and at the smallest gradient that may grow (at most violation · mass)."""
+    """The smaller of two valid bounds: at rho, and at the smallest gradient of a weight that may grow (at most violation · mass)."""
     g_up = np.inf
     for t in range(b.size):
         if b[t] < upper[t]:
@@ -136,8 +136,8 @@ def duality_gap(rho, b, G, lower, upper):
 def spread_and_mass(b, G, p, diag, lower):
     """The problem's own scale and the weight that can move: (b'Kb, scale, Σ (b - lower)).
 
-    scale = ½ |Σb · Σ b_i K_ii - b'Kb|: half the weighted spread of the samples in the kernel's space, which neither a
-    multiple of the kernel nor a common part of all samples can hide.
+    scale = ½ |Σb · Σ b_i K_ii - b'Kb|: half the weighted spread of the samples in the kernel's space. It scales with the kernel and
+    does not change if all samples are shifted together.
     """
     quadratic = 0.0
     weighted_diag = 0.0
@@ -157,7 +157,7 @@ def spread_and_mass(b, G, p, diag, lower):
 
 
 def typical_size(diag) -> float:
-    """The largest |K_ii|, or their median where a few far-away samples are beyond all others."""
+    """The largest |K_ii|, or their median if a few samples are far beyond all others."""
     sizes = np.abs(diag)
     largest = float(sizes.max())
     if largest <= STALE * float(sizes.min()):

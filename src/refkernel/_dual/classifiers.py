@@ -14,8 +14,8 @@ import numpy as np
 from .problem import DualProblem, Solution
 
 NEGATIVE_MARGIN = 1e-8
-"""How far outside the ball outliers are asked to lie, as a share of the kernel's size: free targets and free outliers would otherwise
-both lie on the boundary, where no threshold separates them. Half of it exceeds the solver's default tolerance and rounding."""
+"""Outliers must lie this far outside the ball, as a share of the kernel's size. Otherwise free targets and free outliers would both
+lie on the boundary, and no threshold would separate them. Half of it exceeds the solver's default tolerance and rounding."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Classifier:
         return np.minimum(boundary, 0.0) if self.uses_diag else boundary
 
     def slack(self, size_of_sums: Any, shortfall: Any, precision: float) -> Any:
-        """How far below the boundary a score may be and still count as inside: rounding, and what the solver left."""
+        """How far below the boundary a score still counts as inside: rounding, and the solver's remaining error."""
         return np.maximum(precision * size_of_sums, self.slope * shortfall)
 
     def is_degenerate(self, solution: Solution) -> bool:
@@ -67,18 +67,18 @@ class Classifier:
 
 
 def negative_margin(diag_targets: np.ndarray) -> float:
-    """How far beyond the boundary outliers are asked to lie: by the typical target, so that one far-away row does not set it."""
+    """How far outside the boundary outliers must lie: a share of the median target, so that one far-away row does not set it."""
     sizes = np.abs(diag_targets)
     return NEGATIVE_MARGIN * float(np.median(sizes) or sizes.max())
 
 
 def bound_of_outliers(C_negative: float | None, bound: float, n: float, q: float) -> float:
-    """C_negative; by default what gives q outliers together as much weight as n targets, for nu n = 1 / C = bound."""
+    """C_negative; by default the bound that gives q outliers the same total weight as n targets, for nu n = 1 / C = bound."""
     return n / (bound * q) if C_negative is None else C_negative
 
 
 OCSVM = Classifier("ocsvm", 0.0, 1.0, 0.0, ("nu",), lambda bound: (bound, np.ones_like(bound)))
-"""min ½ b'Kb, Σ b = nu n, 0 <= b <= 1: scikit-learn's scaling, so that decision values equal its."""
+"""min ½ b'Kb, Σ b = nu n, 0 <= b <= 1: scaled as in scikit-learn, so that decision values are the same."""
 
 SVDD = Classifier("svdd", -0.5, 2.0, 1.0, ("nu", "C"), lambda bound: (np.ones_like(bound), 1.0 / bound))
 """min ½ b'Kb - ½ diag(K)'b, Σ b = 1, 0 <= b <= C: Tax and Duin's dual, halved (as LIBSVM's tools solve it)."""

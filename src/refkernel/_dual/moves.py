@@ -17,7 +17,7 @@ def smo(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter):
     """
     n = b.size
     gain = np.empty(n)
-    grow, shrink = np.empty(n), np.empty(n)  # how much the weight wants to, -inf where it may not
+    grow, shrink = np.empty(n), np.empty(n)  # how much a weight wants to grow or shrink; -inf if it may not
     for t in range(n):
         grow[t] = -G[t] if b[t] < upper[t] else -np.inf
         shrink[t] = G[t] if b[t] > lower[t] else -np.inf
@@ -59,7 +59,7 @@ def smo(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter):
 
 @njit(cache=True, nogil=True)
 def largest(values):
-    """The largest value: four at a time, each comparison waiting for none of the other three."""
+    """The largest value, by four independent comparisons at a time."""
     a, b, c, d = -np.inf, -np.inf, -np.inf, -np.inf
     fours = values.size // 4 * 4
     for t in range(0, fours, 4):
@@ -74,9 +74,9 @@ def largest(values):
 
 @njit(cache=True, nogil=True)
 def last_index(values, value):
-    """The last place that holds a value; the first place where none does."""
+    """The last index that holds a value; 0 if none does."""
     last = 0
-    for t in range(values.size):  # through all, without a way out, in vector registers
+    for t in range(values.size):  # without an early exit, so that the loop uses vector registers
         last = t if values[t] == value else last
     return last
 

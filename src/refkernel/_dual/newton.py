@@ -7,21 +7,21 @@ import numpy as np
 from .._jit import njit
 
 DEPENDENT = 1e-11
-"""A sample whose part outside the span of the others is below this share of the kernel's size is taken as dependent."""
+"""A sample counts as dependent if its part outside the span of the others is below this share of the kernel's size."""
 
 AT_BOUND = 1e-12
-"""A weight this close to a bound, as a share of its range, is off it by the rounding of sums only."""
+"""A weight this close to a bound, as a share of its range, differs from it only by rounding."""
 
 NEWTON_STEPS = 30
 """Newton steps in a turn."""
 
 MOST_FREE = 256
-"""Newton steps are for this many free weights: beyond, factorising costs more than the pair moves it saves."""
+"""Take Newton steps for at most this many free weights: for more, factorising costs more than the pair moves it saves."""
 
 
 @njit(cache=True, nogil=True)
 def polish(K, b, G, lower, upper):
-    """Newton steps on the free weights, until one meets no bound. Mutates b and G; False if there are more to take."""
+    """Newton steps on the free weights, until one reaches no bound. Mutates b and G; returns False if more steps are needed."""
     F = np.empty(0, np.intp)
     U = np.empty((0, 0))
     anew, dependent = True, False
@@ -64,7 +64,7 @@ def free_weights(b, lower, upper):
 def factorise_free(K, F):
     """U with U'U = K_FF + t 11', upper triangular and of leading size r, and the r indices of F that it is for.
 
-    Dependent samples are skipped (their weights stay put). The common part t 11' is invisible to steps of sum 0 and makes centred
+    Dependent samples are skipped (their weights do not move). The common part t 11' does not affect steps of sum 0, and makes centred
     kernels regular.
     """
     f = F.size
@@ -103,7 +103,7 @@ def newton_step(U, G):
     r = G.size
     ones = np.ones(r)
     grad = G.copy()
-    for c in range(r):  # on views that begin where a loop does: indices that cannot be negative let it use vector registers
+    for c in range(r):  # views that begin at the loop's start: indices that cannot be negative let the loop use vector registers
         u, x, g = U[c, c + 1 : r], ones[c + 1 :], grad[c + 1 :]
         ones[c] /= U[c, c]
         grad[c] /= U[c, c]
@@ -130,9 +130,9 @@ def newton_step(U, G):
 
 @njit(cache=True, nogil=True)
 def take_step(K, F, step, b, G, lower, upper):
-    """Move the weights F along the step as far as the bounds allow, and no further than all of it.
+    """Move the weights F along the step, as far as the bounds allow.
 
-    Mutates b and G. Returns whether it was all.
+    Mutates b and G. Returns whether the whole step was taken.
     """
     part = 1.0
     first = -1

@@ -1,4 +1,4 @@
-"""Families of problems on kernel matrices: the whole axis of nu or C, each solved from the one before."""
+"""Families of problems on kernel matrices: all values of nu or C, each solved from the one before."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .sources import in_single_precision
 from .whole import gradient, solve_whole
 
 MOST_MOVES = 10_000_000
-"""Pair moves for one problem, unless the user says otherwise."""
+"""The default limit on pair moves for one problem."""
 
 
 class Family(NamedTuple):
@@ -74,14 +74,14 @@ class Path:
 
     @property
     def is_zero(self) -> np.ndarray:
-        """Where the certificate cannot tell w = Σ b phi(x) from 0."""
+        """Whether w = Σ b phi(x) is 0 within the certificate."""
         return 0.5 * np.abs(self.quadratic) <= np.maximum(self.gap, SUM_PRECISION) * self.scale
 
 
 def solve_path(K, family: Family, outliers: int = 0) -> Path:
     """Solve a family of problems on every kernel matrix of a stack K (s × n × n, contiguous).
 
-    The last ``outliers`` samples are outliers that repel. The answers do not depend on their neighbours beyond ``tol``.
+    The last ``outliers`` samples are outliers that repel. Each answer depends on its neighbours on the path only within ``tol``.
     """
     diag = K.diagonal(axis1=1, axis2=2).copy()
     size = np.array([typical_size(d) for d in diag])
@@ -91,7 +91,7 @@ def solve_path(K, family: Family, outliers: int = 0) -> Path:
     facts = np.empty((7, *B.shape[:2]))
     _solve_path(K, in_single_precision(K) if family.libsvm.any() else K, diag, targets, margin, family, CURVATURE_FLOOR, size, B, facts)
     rho, quadratic, scale, gap, size_of_sums, shortfall, converged = facts
-    shortfall[:, family.libsvm] = 0.0  # its threshold is rho, wherever it stopped
+    shortfall[:, family.libsvm] = 0.0  # LIBSVM's threshold is rho, wherever it stopped
     certified = family.libsvm | (gap <= family.tol)
     return Path(B, rho, quadratic, scale, gap, size_of_sums, shortfall, (converged > 0) & certified)
 

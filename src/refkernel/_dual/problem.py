@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 SUM_PRECISION = 1e-12
-"""Sums of weights and of their products with the kernel are known to this relative precision."""
+"""The relative precision of sums of weights and of their products with the kernel."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class DualProblem:
     """min ½ b'Kb + p'b  subject to  Σ b = total, lower <= b <= upper.
 
     b are signed weights: a sample of the other class (SVDD with negatives) has bounds [-C, 0] where a target has
-    [0, C], and no sign appears anywhere else. K stays with whoever holds the kernel (``rows``).
+    [0, C], and signs appear nowhere else. K is held by a source (``sources``).
     """
 
     p: np.ndarray

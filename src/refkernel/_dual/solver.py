@@ -17,7 +17,7 @@ WHOLE = 1024
 """Up to this n the whole K (8 MB) is computed and all samples are optimised together."""
 
 START_SAMPLE = 256
-"""Samples whose mean stands for the mean of all when a start is computed without the whole kernel."""
+"""The number of samples whose mean replaces the mean of all if the start is computed without the whole kernel."""
 
 CURVATURE_FLOOR = 1e-12
 """Pairs of equal samples have no curvature; this much (times the kernel's size) bounds their step, as in LIBSVM."""
@@ -63,9 +63,9 @@ def _certified(problem, diag, b, G, moves, converged, curvature, most_gap):
 
 
 def _start(problem, rows, K, stopping, tol):
-    """A computed feasible point: weights at the bound for the samples that are worst described by all samples alike.
+    """A computed feasible point: weights at the bound for the samples that equal weights describe worst.
 
-    All alike is itself the optimum of a one-class SVM whose kernel is centred on its samples.
+    Equal weights themselves are the optimum of a one-class SVM whose kernel is centred on its samples.
     """
     if stopping == "libsvm":
         return fill(np.arange(rows.n), problem.lower, problem.upper, problem.total)

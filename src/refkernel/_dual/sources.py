@@ -1,7 +1,7 @@
 """Where the solver finds K: held whole, as explicit features, or as rows computed on demand and cached.
 
 Each offers ``n``, ``diag``, ``whole()`` (K, for small n), ``block(W)`` (K restricted to W), ``times(W, v)`` = K[:, W] v, and
-``add(G, W, v)``, which adds the same to G and may remember the rows for the next time.
+``add(G, W, v)``, which adds K[:, W] v to G and may cache the rows.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 import numpy as np
 
 BLOCK_ENTRIES = 1 << 17
-"""Kernel values computed at a time: 1 MB, so that they are summed while still in the processor's cache."""
+"""Kernel values computed at a time: 1 MB, so that they are summed while they are in the processor's cache."""
 
 
 def in_single_precision(K) -> np.ndarray:
-    """K rounded to single precision, in which LIBSVM holds kernel values; where it stops early, its answer depends on that."""
+    """K rounded to single precision, as LIBSVM stores it; if LIBSVM stops early, its answer depends on that."""
     return K.astype(np.float32).astype(np.float64)
 
 
 def kernel_times(kernel, X, Z, v) -> np.ndarray:
-    """k(X, Z) v, in blocks of rows of X, whatever their number."""
+    """k(X, Z) v, in blocks of rows of X."""
     out = np.empty(X.shape[0])
     step = max(1, BLOCK_ENTRIES // max(1, Z.shape[0]))
     for i in range(0, X.shape[0], step):
@@ -48,7 +48,7 @@ class Dense:
 
 
 class Features:
-    """K = Phi Phi' from explicit features Phi (n × r): never formed beyond a block."""
+    """K = Phi Phi' from explicit features Phi (n × r); for large n, only blocks of K are formed."""
 
     def __init__(self, Phi):
         self.Phi = Phi
@@ -106,7 +106,7 @@ class Cached:
         return self._slot_of[W]
 
     def _compute(self, missing):
-        """Put the rows ``missing`` where the rows unused for longest were."""
+        """Compute the rows ``missing`` and put them in place of the least recently used ones."""
         slots = np.argsort(self._last_use, kind="stable")[: missing.size]
         evicted = self._row_in[slots]
         self._slot_of[evicted[evicted >= 0]] = -1

@@ -24,9 +24,9 @@ coincide, many weights are equally good, and rounding keeps moving them."""
 def solve_whole(K, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, max_iter):
     """Optimise all weights together until the stopping rule holds. Mutates b and G.
 
-    LIBSVM's rule: pair moves until no pair violates by ``tol``. Ours: pair moves and, in turn, Newton steps on the free weights,
-    until no pair violates by what ``tol`` allows. Pair moves soon find which weights are free and the last digits late; Newton steps
-    give these at once. Where both go on and on, the duality gap decides: see PATIENCE.
+    LIBSVM's rule: pair moves until no pair violates by ``tol``. Ours: pair moves and Newton steps on the free weights in turn, until
+    no pair violates by more than ``tol`` allows. Pair moves find the free weights early and the last digits late; Newton steps give
+    the last digits at once. If neither ends, the duality gap decides: see PATIENCE.
 
     Returns the moves made, whether the rule was met within ``max_iter`` moves, and the smallest curvature met.
     """

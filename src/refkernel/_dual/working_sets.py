@@ -1,4 +1,4 @@
-"""A kernel that is not held whole: the worst violators are moved among themselves, one working set after the other."""
+"""For a kernel that is not held whole: working sets of the worst violators are optimised one after the other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WORKING_SET = 256
 """Samples that are optimised together."""
 
 MOST_REFRESHES = 10
-"""A gradient whose rounding came from far-away rows is computed again at most this often."""
+"""The limit on recomputing a gradient that lost digits to far-away rows."""
 
 
 def solve_by_working_sets(problem, rows, b, G, tol, stopping, floor, limit):
@@ -37,7 +37,7 @@ def solve_by_working_sets(problem, rows, b, G, tol, stopping, floor, limit):
 
 
 def _improve(problem, rows, b, G, eps, floor, max_iter):
-    """One working set: the worst violators, moved among themselves. Mutates b and G; returns moves and curvature."""
+    """Optimise one working set of the worst violators. Mutates b and G; returns moves and curvature."""
     W = _working_set(b, G, problem.lower, problem.upper)
     if W.size == 0:
         return 0, np.inf
@@ -51,7 +51,7 @@ def _improve(problem, rows, b, G, eps, floor, max_iter):
 
 
 def _polish(problem, rows, b, G):
-    """Newton steps on the free weights, where these are few and it helps. Mutates b and G."""
+    """Newton steps on the free weights, if these are few and the steps help. Mutates b and G."""
     F = free_weights(b, problem.lower, problem.upper)
     if not 2 <= F.size <= MOST_FREE:
         return

@@ -14,6 +14,8 @@ import numpy as np
 
 from .published import PublishedFiles
 
+__all__ = ["Arrays", "read_split"]
+
 COMMIT = "d647efbf5d205614a7f6dbefb5772bcd8cc14f99"
 SHA256 = {
     "bankruptcy_targetclass_1.mat": "7dfabd3486ebf6e8a62240f2890aa371f509e3ae69f24d0a5a88efab55d5a046",
@@ -51,7 +53,7 @@ class Arrays(NamedTuple):
     y_test: np.ndarray
 
 
-def read_split(name: str, split: int, data_dir: str | os.PathLike | None = None) -> Arrays:
+def read_split(name: str, split: int, data_dir: str | os.PathLike[str] | None = None) -> Arrays:
     """Split number ``split`` (from 0) of the file ``name``."""
     return _parse(FILES.content(name, data_dir))[split]
 

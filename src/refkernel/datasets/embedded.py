@@ -7,6 +7,8 @@ from importlib.resources import files
 
 import numpy as np
 
+__all__ = ["raw", "split_rows"]
+
 TRAIN_SHARE = 0.7
 
 

@@ -13,6 +13,8 @@ from .._validation import OUTLIER
 from ..preprocessing import TargetScaler
 from . import authors, embedded
 
+__all__ = ["N_SPLITS", "SPLITS", "TASKS", "Split", "Task", "list_tasks", "load_task"]
+
 TARGET = 1
 N_SPLITS = 5
 SPLITS = ("embedded", "authors")
@@ -22,10 +24,29 @@ SplitsName = Literal["embedded", "authors"]
 
 @dataclass(frozen=True)
 class Task:
-    """Learn the class ``target`` of ``dataset``; its other samples are outliers.
+    """Learn one class of a data set; samples of its other classes are outliers.
 
-    ``n_targets`` and ``n_outliers`` count training and test samples, ``n_features`` the features as published (those
-    that are constant in the training targets are dropped on loading: 1 of Ion1, 2 of Ion2).
+    Parameters
+    ----------
+    name : str
+        The article's name for the task, such as "Seed2".
+    dataset : str
+        The data set.
+    target : str
+        The class to learn.
+    n_targets, n_outliers : int
+        The number of samples, training and test together.
+    n_features : int
+        The number of features as published. Those that are constant in the training targets are dropped on loading: 1 of Ion1,
+        2 of Ion2.
+    embedded : bool
+        Whether the data come with this package.
+
+    Examples
+    --------
+    >>> from refkernel.datasets import list_tasks
+    >>> list_tasks()[0].target
+    'setosa'
     """
 
     name: str
@@ -38,13 +59,35 @@ class Task:
 
     @property
     def authors_file(self) -> str:
-        """The authors' name for it."""
+        """The name of the authors' file."""
         return f"{self.dataset.lower()}_targetclass_{self.name[-1]}.mat"
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """One training/test split of a task: rows are samples, float64, standardised by the training targets; y is +1 or -1 (outlier)."""
+    """One training/test split of a task.
+
+    Parameters
+    ----------
+    name : str
+        The name of the task.
+    split : int
+        The number of the split, from 0.
+    X_train : ndarray of shape (n_train, n_features)
+        Training samples in rows, float64, standardised by the training targets.
+    y_train : ndarray of shape (n_train,)
+        +1 for targets, -1 for outliers.
+    X_test : ndarray of shape (n_test, n_features)
+        Test samples in rows, standardised as the training samples are.
+    y_test : ndarray of shape (n_test,)
+        +1 for targets, -1 for outliers.
+
+    Examples
+    --------
+    >>> from refkernel.datasets import load_task
+    >>> load_task("Iris1").X_test.shape
+    (45, 4)
+    """
 
     name: str
     split: int
@@ -76,7 +119,17 @@ TASKS = {
 
 
 def list_tasks(splits: SplitsName = "embedded") -> list[Task]:
-    """The tasks that ``load_task`` knows with these splits, in the article's order: 10 embedded, or all 14 of the authors'.
+    """List the tasks that ``load_task`` knows, in the article's order.
+
+    Parameters
+    ----------
+    splits : {"embedded", "authors"}, default="embedded"
+        The 10 tasks whose data come with this package, or all 14 of the authors.
+
+    Returns
+    -------
+    list of Task
+        The tasks.
 
     Examples
     --------
@@ -88,28 +141,36 @@ def list_tasks(splits: SplitsName = "embedded") -> list[Task]:
     return [task for task in TASKS.values() if task.embedded or splits == "authors"]
 
 
-def load_task(name: str, split: int = 0, *, splits: SplitsName = "embedded", data_dir: str | os.PathLike | None = None) -> Split:
-    """One split of one of the article's tasks, ready to train on.
+def load_task(name: str, split: int = 0, *, splits: SplitsName = "embedded", data_dir: str | os.PathLike[str] | None = None) -> Split:
+    """Load one split of one of the article's tasks, ready to train on.
 
     Parameters
     ----------
-    name : the task, such as "Seed2"; ``list_tasks(splits)`` tells which there are.
-    split : 0 to 4.
-    splits : "embedded" for our own splits of the embedded data: 70 % of each class for training, drawn by
+    name : str
+        The task, such as "Seed2"; ``list_tasks(splits)`` lists them.
+    split : int, default=0
+        The number of the split, 0 to 4.
+    splits : {"embedded", "authors"}, default="embedded"
+        "embedded" for our own splits of the embedded data: 70 % of each class for training, drawn by
         ``numpy.random.RandomState(split)``, one split for all tasks of a data set, rows in the data's order; standardised by
         ``TargetScaler``. "authors" for the splits that the article's authors published, taken as they are.
-    data_dir : the folder that holds the authors' .mat files. By default ``$REFKERNEL_DATA/authors``, where it holds them, else
-        the user's cache (``$REFKERNEL_CACHE`` names another), into which they are downloaded. Their SHA-256 is always checked.
+    data_dir : str or path, optional
+        The folder of the authors' .mat files. By default ``$REFKERNEL_DATA/authors`` if the file is there, otherwise the user's cache
+        (or the folder ``$REFKERNEL_CACHE``), into which it is downloaded. The SHA-256 is always checked.
 
     Returns
     -------
-    Split, with arrays of its own: X_train (n × d), y_train (n,), X_test, y_test, name, split.
+    Split
+        The samples and labels, as arrays that are yours to change.
 
     Raises
     ------
-    ValueError : an unknown task, split or kind of splits.
-    DataError : an authors' file is missing in data_dir, truncated or changed; DownloadError if it could not be downloaded.
-    ImportError : a download is needed, and pooch is not there.
+    ValueError
+        If the task, the split or the kind of splits is unknown.
+    DataError
+        If an authors' file is missing in data_dir, truncated or changed; ``DownloadError`` if it could not be downloaded.
+    ImportError
+        If a download is needed and pooch is not installed.
 
     Examples
     --------
@@ -126,7 +187,9 @@ def load_task(name: str, split: int = 0, *, splits: SplitsName = "embedded", dat
         arrays = authors.read_split(task.authors_file, int(split), data_dir)
         return Split(task.name, int(split), *(a.copy() for a in arrays))
     if data_dir is not None:
-        raise ValueError(f'data_dir={str(data_dir)!r} holds the authors\' files, and splits="embedded" reads none: pass splits="authors".')
+        raise ValueError(
+            f'data_dir={str(data_dir)!r} is only for the authors\' files, and splits="{splits}" does not read them: pass splits="authors".'
+        )
     return _embedded_split(task, int(split))
 
 
@@ -141,7 +204,7 @@ def _embedded_split(task: Task, split: int) -> Split:
 
 def _check_splits(splits: str) -> None:
     if splits not in SPLITS:
-        raise ValueError(f"splits={splits!r} is unknown: it is one of {', '.join(SPLITS)}.")
+        raise ValueError(f"splits={splits!r} is unknown: use one of {', '.join(SPLITS)}.")
 
 
 def _find(name: str, splits: SplitsName) -> Task:
@@ -149,5 +212,5 @@ def _find(name: str, splits: SplitsName) -> Task:
     if name in known:
         return TASKS[name]
     if name in TASKS:
-        raise ValueError(f'Task {name} is not embedded: load it with splits="authors". Embedded are {", ".join(known)}.')
-    raise ValueError(f'Unknown task {name!r}: with splits="{splits}" there are {", ".join(known)}.')
+        raise ValueError(f'Task {name} is not embedded: load it with splits="authors". The embedded tasks are {", ".join(known)}.')
+    raise ValueError(f'Unknown task {name!r}: with splits="{splits}" the tasks are {", ".join(known)}.')

@@ -4,7 +4,7 @@ Kernels add and multiply: ``RBF() + 0.1 * Linear()`` is a kernel. ``kernel=`` of
 ("rbf", "linear", "poly", "laplacian", "sigmoid", "precomputed", or any of ``sklearn.metrics.pairwise``) or a callable.
 """
 
-from .adapters import Function, Pairwise, Precomputed, as_kernel
+from .adapters import Function, KernelLike, Pairwise, Precomputed, as_kernel
 from .algebra import Product, Scaled, Sum
 from .base import Kernel
 from .products import Linear, Polynomial, Sigmoid
@@ -14,6 +14,7 @@ __all__ = [
     "RBF",
     "Function",
     "Kernel",
+    "KernelLike",
     "Laplacian",
     "Linear",
     "Pairwise",
@@ -25,3 +26,7 @@ __all__ = [
     "Sum",
     "as_kernel",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,17 +1,25 @@
-"""Kernels from elsewhere: scikit-learn's by name, a function, a matrix; and what a user may pass for a kernel."""
+"""Kernels from elsewhere (scikit-learn's by name, a function, a matrix), and what users may pass as a kernel."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
+from .._training import TrainingRows
+from .._typing import RandomStateLike
 from .base import Kernel, check_matrix, symmetric
 from .products import Linear, Polynomial, Sigmoid
 from .stationary import RBF, Laplacian
+
+__all__ = ["Function", "KernelLike", "Pairwise", "Precomputed", "as_kernel"]
+
+KernelLike: TypeAlias = str | Kernel | Callable[..., Any]
+"""What users may pass as a kernel: a name, a kernel object or a callable ``k(X, Z)``."""
 
 
 class Pairwise(Kernel):
@@ -20,9 +28,9 @@ class Pairwise(Kernel):
     Parameters
     ----------
     metric : str
-        Its name, as for ``sklearn.metrics.pairwise.pairwise_kernels``.
+        The name of the kernel, as for ``sklearn.metrics.pairwise.pairwise_kernels``.
     params : dict, optional
-        Its parameters.
+        The parameters of the kernel.
 
     Examples
     --------
@@ -31,11 +39,11 @@ class Pairwise(Kernel):
     array([[1.]])
     """
 
-    def __init__(self, metric: str, params: dict[str, Any] | None = None):
+    def __init__(self, metric: str, params: dict[str, Any] | None = None) -> None:
         self.metric = metric
         self.params = params
 
-    def __call__(self, X, Z=None):
+    def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
         K = pairwise.pairwise_kernels(X, Z, metric=self.metric, **(self.params or {}))
         return check_matrix(K, np.asarray(X) if isinstance(X, list) else X, Z, f"kernel {self.metric!r}")
 
@@ -46,15 +54,23 @@ class Function(Kernel):
     Parameters
     ----------
     function : callable
+        Takes two arrays of samples in rows, of shapes (n, n_features) and (m, n_features).
+
+    Examples
+    --------
+    >>> import numpy as np, refkernel as rk
+    >>> rk.kernels.Function(lambda X, Z: (1.0 + X @ Z.T) ** 2)(np.array([[1.0], [2.0]]))
+    array([[ 4.,  9.],
+           [ 9., 25.]])
     """
 
     accepts_sparse = False
     thread_safe = False
 
-    def __init__(self, function: Callable):
+    def __init__(self, function: Callable[[Any, Any], npt.ArrayLike]) -> None:
         self.function = function
 
-    def __call__(self, X, Z=None):
+    def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
         X = np.asarray(X)
         K = np.asarray(self.function(X, X if Z is None else np.asarray(Z)), dtype=np.float64)
         return check_matrix(K, X, Z, f"kernel function {getattr(self.function, '__name__', self.function)!s}")
@@ -66,10 +82,10 @@ class Precomputed(Kernel):
     Parameters
     ----------
     K : array-like of shape (N, N), optional
-        The kernel matrix of all samples that will be met. X is then a column of row numbers into it, for ``fit`` and for
-        ``predict``; everything works as on features, cross-validation among it.
-        Without K (as for ``kernel="precomputed"``), X itself holds kernel values: ``fit`` takes the square matrix of the training
-        samples, ``predict`` k(X, training samples), and k(x, x) as ``diag`` where the score needs it (SVDD).
+        The kernel matrix of all samples, training and test. X is then a column of row numbers of K, for ``fit`` and for
+        ``predict``; everything works as on features, including cross-validation.
+        Without K (as with ``kernel="precomputed"``), X itself holds kernel values: ``fit`` takes the square matrix of the training
+        samples, ``predict`` takes k(X, training samples), and k(x, x) as ``diag`` if the score needs it (SVDD).
 
     Examples
     --------
@@ -80,19 +96,20 @@ class Precomputed(Kernel):
     (10,)
     """
 
-    def __init__(self, K: Any = None):
-        self.K = K
+    def __init__(self, K: npt.ArrayLike | None = None) -> None:
+        self.K: Any = K
 
     @property
-    def pairwise(self):
+    def pairwise(self) -> bool:
         """Whether X holds kernel values, so that splitting rows must split columns too."""
         return self.K is None
 
     @property
-    def accepts_sparse(self):
+    def accepts_sparse(self) -> bool:
+        """Whether X may be sparse: kernel values may, row numbers may not."""
         return self.K is None
 
-    def resolve(self, rows, sample_weight=None, random_state=None):
+    def resolve(self, rows: TrainingRows, sample_weight: np.ndarray | None = None, random_state: RandomStateLike = None) -> Precomputed:
         if self.K is None:
             return self
         K = np.asarray(self.K, dtype=np.float64)
@@ -100,7 +117,7 @@ class Precomputed(Kernel):
             raise ValueError(f"K must be a square matrix of finite numbers, the kernel matrix of all samples; got shape {K.shape}.")
         return Precomputed(symmetric(K, "precomputed kernel matrix"))
 
-    def checked(self, X, training):
+    def checked(self, X: Any, training: bool) -> Any:
         if self.K is not None:
             _row_numbers(X, len(self.K))
             return X
@@ -109,21 +126,21 @@ class Precomputed(Kernel):
             raise ValueError(f'With kernel="precomputed", fit takes the square kernel matrix of the samples; X has shape {X.shape}.')
         return X
 
-    def matrix(self, X, rows):
+    def matrix(self, X: Any, rows: np.ndarray) -> np.ndarray | None:
         if self.K is not None:
             return None
         return symmetric(X[np.ix_(rows, rows)], "precomputed kernel matrix")
 
-    def landmarks(self, X, rows):
+    def landmarks(self, X: Any, rows: np.ndarray) -> Any:
         return X[rows] if self.K is not None else np.asarray(rows)
 
-    def __call__(self, X, Z=None):
+    def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
         if self.K is not None:
             x = _row_numbers(X, len(self.K))
             return self.K[np.ix_(x, x if Z is None else _row_numbers(Z, len(self.K)))]
         return X if Z is None else X[:, Z]
 
-    def diag(self, X):
+    def diag(self, X: Any) -> np.ndarray:
         if self.K is None:
             raise ValueError(
                 'With kernel="precomputed", SVDD needs k(x, x) of the samples to score: pass diag, of shape (n_samples,). '
@@ -133,8 +150,8 @@ class Precomputed(Kernel):
         return self.K[x, x]
 
 
-def _row_numbers(X, count):
-    """X as row numbers below count, if it is a column of such."""
+def _row_numbers(X: npt.ArrayLike, count: int) -> np.ndarray:
+    """The column X as row numbers, after checking that they are below count."""
     X = np.asarray(X)
     x = X[:, 0].astype(np.intp) if X.ndim == 2 and X.shape[1] == 1 and np.isfinite(X).all() else None
     if x is None or not (x == X[:, 0]).all() or x.min(initial=0) < 0 or x.max(initial=-1) >= count:
@@ -153,8 +170,19 @@ NAMES: dict[str, Callable[[], Kernel]] = {
 }
 
 
-def as_kernel(kernel: Any) -> Kernel:
-    """The kernel object that a user's name, callable or object stands for."""
+def as_kernel(kernel: KernelLike) -> Kernel:
+    """Convert a name or a callable to a kernel object.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable
+        What an estimator's parameter ``kernel`` takes.
+
+    Returns
+    -------
+    Kernel
+        The kernel object that it stands for; a kernel object is returned as it is.
+    """
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str):

@@ -19,26 +19,43 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from .._training import TrainingRows
+from .._typing import MatrixLike, RandomStateLike
+
+__all__ = ["Kernel", "check_columns", "check_matrix", "symmetric"]
 
 SYMMETRY_TOLERANCE = 1e-8
-"""Rounding makes a kernel matrix unsymmetric or indefinite by far less than this share of its size."""
+"""Rounding makes a kernel matrix asymmetric or indefinite by far less than this share of its size."""
 
 DIAGONAL_BLOCK = 256
-"""Rows at a time when a diagonal can only be read off kernel matrices: 0.5 MB, small next to the data."""
-
+"""Rows at a time when a diagonal must be read off kernel matrices: 0.5 MB, small next to the data."""
 
 PRECISION = 1e-12
 """Sums of products, added up in another order, agree to this share of their size."""
 
 
 class Kernel(BaseEstimator):
-    """What every kernel offers; also a kernel of unknown formula, whose diagonal is read off its matrices.
+    """The base class of all kernels.
 
-    ``k1 + k2``, ``k1 * k2`` and ``2.0 * k`` are kernels too.
+    A subclass needs one formula, in ``__call__``; everything else has a default. ``k1 + k2``, ``k1 * k2`` and ``2.0 * k`` are
+    kernels too.
+
+    Attributes
+    ----------
+    fit_on : {"references", "training"}
+        The rows that a reference map resolves this kernel on.
+
+    Examples
+    --------
+    >>> import numpy as np, refkernel as rk
+    >>> class Quadratic(rk.kernels.Kernel):
+    ...     def __call__(self, X, Z=None):
+    ...         return (np.asarray(X) @ np.asarray(X if Z is None else Z).T) ** 2
+    >>> Quadratic()([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[121.]])
     """
 
     fit_on: str = "references"
-    """Whose rows a reference map resolves this kernel on: "references" or "training"."""
+    """The rows that a reference map resolves this kernel on: "references" or "training"."""
 
     @property
     def accepts_sparse(self) -> bool:
@@ -84,51 +101,186 @@ class Kernel(BaseEstimator):
         """This kernel as the base of a reference map."""
         return self
 
-    def resolve(self, rows: TrainingRows, sample_weight: np.ndarray | None = None, random_state: Any = None) -> Kernel:
-        """The kernel with every parameter that depends on data fixed by the target rows; ``self`` stays as it is."""
+    def resolve(self, rows: TrainingRows, sample_weight: np.ndarray | None = None, random_state: RandomStateLike = None) -> Kernel:
+        """Fix every parameter that depends on data, by the target rows; ``self`` stays as it is.
+
+        Parameters
+        ----------
+        rows : TrainingRows
+            The rows of one fit.
+        sample_weight : ndarray of shape (n_targets,), optional
+            The weight of each target.
+        random_state : int, RandomState instance or None
+            Used by kernels that draw something and have no ``random_state`` of their own.
+
+        Returns
+        -------
+        Kernel
+            The kernel that is ready to use.
+        """
         return self
 
-    def fit(self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None) -> Any:
-        """``resolve`` on the rows of X: returns the kernel to use, and leaves this one unchanged."""
-        X = X if hasattr(X, "shape") else np.asarray(X, dtype=np.float64)
-        return self.resolve(TrainingRows.of(X, y), sample_weight)
+    def fit(self, X: MatrixLike, y: npt.ArrayLike | None = None, sample_weight: np.ndarray | None = None) -> Any:
+        """Resolve the kernel on the rows of X; ``self`` stays as it is.
 
-    def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
-        """k(X, Z), of shape (n, m)."""
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows that a width is measured on.
+        y : array-like of shape (n_samples,), optional
+            -1 marks known outliers, which do not count.
+        sample_weight : ndarray of shape (n_targets,), optional
+            The weight of each target.
+
+        Returns
+        -------
+        Kernel
+            The kernel to use: ``k = k.fit(X)``.
+        """
+        rows: Any = X if hasattr(X, "shape") else np.asarray(X, dtype=np.float64)
+        return self.resolve(TrainingRows.of(rows, y), sample_weight)
+
+    def __call__(self, X: MatrixLike, Z: MatrixLike | None = None) -> np.ndarray:
+        """Compute the kernel matrix k(X, Z).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Samples in rows.
+        Z : array-like or sparse matrix of shape (m, n_features), optional
+            Samples in rows; X by default.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            One row for each sample of X, one column for each sample of Z.
+        """
         raise NotImplementedError
 
-    def diag(self, X: Any) -> np.ndarray:
-        """k(x, x) for every row of X."""
-        starts = range(0, X.shape[0], DIAGONAL_BLOCK)
-        blocks = [np.diagonal(self(X[i : i + DIAGONAL_BLOCK])) for i in starts]
+    def diag(self, X: MatrixLike) -> np.ndarray:
+        """Compute k(x, x) for every row of X.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Samples in rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The diagonal of k(X, X).
+        """
+        rows: Any = X
+        starts = range(0, rows.shape[0], DIAGONAL_BLOCK)
+        blocks = [np.diagonal(self(rows[i : i + DIAGONAL_BLOCK])) for i in starts]
         return np.concatenate(blocks) if blocks else np.empty(0)
 
-    def features(self, X: Any) -> np.ndarray | None:
-        """Phi(X) with k(x, z) = Phi(x) · Phi(z), where there is a small dense one; else None."""
+    def features(self, X: MatrixLike) -> np.ndarray | None:
+        """Compute Phi(X) with k(x, z) = Phi(x) · Phi(z), if the kernel has a small dense map.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Samples in rows.
+
+        Returns
+        -------
+        ndarray of shape (n, rank) or None
+            The features; None if the kernel has no such map.
+        """
         return None
 
     def far_features(self) -> np.ndarray | None:
-        """The features of every sample that is far from all data, for kernels that map them all to one point; else None."""
+        """Give the features of samples far from all data, if the kernel maps all of them to one point.
+
+        Returns
+        -------
+        ndarray of shape (rank,) or None
+            That point; None for other kernels.
+        """
         return None
 
     def of_squared_distances(self, negative: np.ndarray) -> np.ndarray:
-        """The kernel from ``negative_squared_distances``, where it ``shares_distances``."""
+        """Compute kernel values from distances; only for kernels that ``shares_distances``.
+
+        Parameters
+        ----------
+        negative : ndarray of shape (n, m)
+            -||x - z||² for each pair.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            k(X, Z).
+        """
         raise NotImplementedError
 
     def against(self, Z: Any, rows: int) -> Callable[[Any], np.ndarray]:
-        """The function X -> [k(X, Z), 1] for blocks of up to ``rows`` rows; its result holds until the next call."""
+        """Prepare kernel values against a fixed Z.
+
+        Parameters
+        ----------
+        Z : ndarray or sparse matrix of shape (m, n_features)
+            Samples in rows.
+        rows : int
+            The largest number of rows in a block of X.
+
+        Returns
+        -------
+        callable
+            The function X -> [k(X, Z), 1]. Its result is valid until the next call.
+        """
         return lambda X: np.column_stack([self(X, Z), np.ones(X.shape[0])])
 
     def checked(self, X: Any, training: bool) -> Any:
-        """X as this kernel takes it, from validated input; raises for what it cannot take."""
+        """Convert validated input to what this kernel takes; raise if it cannot take it.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix
+            The samples after scikit-learn's validation.
+        training : bool
+            Whether X comes from ``fit``.
+
+        Returns
+        -------
+        ndarray or sparse matrix
+            The samples for ``__call__``.
+        """
         return X
 
     def matrix(self, X: Any, rows: np.ndarray) -> np.ndarray | None:
-        """The kernel matrix of these training rows where it is given rather than computed; else None."""
+        """Give the kernel matrix of training rows, if it is known rather than computed.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix
+            What ``checked`` returned.
+        rows : ndarray of int
+            Row numbers.
+
+        Returns
+        -------
+        ndarray or None
+            Their kernel matrix; None if it must be computed.
+        """
         return None
 
     def landmarks(self, X: Any, rows: np.ndarray) -> Any:
-        """These training rows as the second argument of ``__call__``."""
+        """Select training rows for use as the second argument of ``__call__``.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix
+            What ``checked`` returned.
+        rows : ndarray of int
+            Row numbers.
+
+        Returns
+        -------
+        ndarray or sparse matrix
+            These rows, as this kernel refers to them.
+        """
         return X[rows]
 
     def __add__(self, other: Any) -> Kernel:
@@ -147,7 +299,7 @@ class Kernel(BaseEstimator):
 
 
 def symmetric(K: np.ndarray, name: str) -> np.ndarray:
-    """K, or with a warning the mean of K and its transpose where they differ by more than rounding."""
+    """K if it is symmetric up to rounding; otherwise the mean of K and its transpose, with a warning."""
     if np.abs(K - K.T).max(initial=0.0) <= SYMMETRY_TOLERANCE * np.abs(K).max(initial=0.0):
         return K
     warnings.warn(f"The {name} is not symmetric: the mean of K and its transpose is used.", UserWarning, stacklevel=2)
@@ -155,7 +307,7 @@ def symmetric(K: np.ndarray, name: str) -> np.ndarray:
 
 
 def check_matrix(K: np.ndarray, X: Any, Z: Any, name: str) -> np.ndarray:
-    """K, if it has the right shape and finite values; made symmetric where Z is None."""
+    """K, after checking its shape and values; made symmetric if Z is None."""
     shape = (X.shape[0], (X if Z is None else Z).shape[0])
     if K.shape != shape:
         raise ValueError(
@@ -166,7 +318,7 @@ def check_matrix(K: np.ndarray, X: Any, Z: Any, name: str) -> np.ndarray:
     return symmetric(K, name) if Z is None else K
 
 
-def check_columns(X: npt.ArrayLike, Z: npt.ArrayLike | None) -> None:
+def check_columns(X: MatrixLike, Z: MatrixLike | None) -> None:
     """Raise unless X and Z are 2-d with the same number of columns."""
     shapes = [np.shape(A) for A in (X, Z) if A is not None]
     if any(len(shape) != 2 for shape in shapes) or len({shape[1] for shape in shapes}) != 1:

@@ -9,8 +9,12 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
 from .._distances import squared_norms
+from .._training import TrainingRows
+from .._typing import MatrixLike, RandomStateLike
 from .._validation import check_positive
 from .base import Kernel
+
+__all__ = ["Linear", "Polynomial", "Sigmoid", "as_gamma"]
 
 
 class Linear(Kernel):
@@ -25,13 +29,13 @@ class Linear(Kernel):
 
     positive_definite = True
 
-    def __call__(self, X, Z=None):
+    def __call__(self, X: MatrixLike, Z: MatrixLike | None = None) -> np.ndarray:
         return pairwise.linear_kernel(X, Z)
 
-    def features(self, X):
+    def features(self, X: MatrixLike) -> np.ndarray | None:
         return None if sp.issparse(X) else np.asarray(X, dtype=np.float64)
 
-    def diag(self, X):
+    def diag(self, X: MatrixLike) -> np.ndarray:
         return squared_norms(X)
 
 
@@ -40,10 +44,12 @@ class Polynomial(Kernel):
 
     Parameters
     ----------
-    degree : int, default=3
+    degree : float, default=3
+        The exponent.
     gamma : float, "scale" or "auto", optional
-        1 / d when not given, as is "auto"; "scale" is 1 / (d · variance of X).
+        The factor of x · z. "auto", the default, is 1 / d for d features; "scale" is 1 / (d · variance of X).
     coef0 : float, default=1.0
+        The number added before the power is taken.
 
     Examples
     --------
@@ -52,29 +58,32 @@ class Polynomial(Kernel):
     array([[9.]])
     """
 
-    def __init__(self, degree: float = 3, gamma: Any = None, coef0: float = 1.0):
+    def __init__(self, degree: float = 3, gamma: float | str | None = None, coef0: float = 1.0) -> None:
         self.degree = degree
         self.gamma = gamma
         self.coef0 = coef0
 
-    def resolve(self, rows, sample_weight=None, random_state=None):
+    def resolve(self, rows: TrainingRows, sample_weight: np.ndarray | None = None, random_state: RandomStateLike = None) -> Polynomial:
         return Polynomial(self.degree, as_gamma(self.gamma, rows.X_targets), self.coef0)
 
-    def __call__(self, X, Z=None):
+    def __call__(self, X: MatrixLike, Z: MatrixLike | None = None) -> np.ndarray:
         return pairwise.polynomial_kernel(X, Z, degree=self.degree, gamma=as_gamma(self.gamma, X), coef0=self.coef0)
 
-    def diag(self, X):
+    def diag(self, X: MatrixLike) -> np.ndarray:
         return (as_gamma(self.gamma, X) * squared_norms(X) + self.coef0) ** self.degree
 
 
 class Sigmoid(Kernel):
-    """k(x, z) = tanh(gamma x · z + coef0). Indefinite: expect a warning.
+    """k(x, z) = tanh(gamma x · z + coef0).
+
+    It is not positive definite: fitting may warn about that.
 
     Parameters
     ----------
     gamma : float, "scale" or "auto", optional
-        1 / d when not given, as is "auto"; "scale" is 1 / (d · variance of X).
+        The factor of x · z. "auto", the default, is 1 / d for d features; "scale" is 1 / (d · variance of X).
     coef0 : float, default=1.0
+        The number added before tanh is taken.
 
     Examples
     --------
@@ -83,22 +92,22 @@ class Sigmoid(Kernel):
     array([[0.7616]])
     """
 
-    def __init__(self, gamma: Any = None, coef0: float = 1.0):
+    def __init__(self, gamma: float | str | None = None, coef0: float = 1.0) -> None:
         self.gamma = gamma
         self.coef0 = coef0
 
-    def resolve(self, rows, sample_weight=None, random_state=None):
+    def resolve(self, rows: TrainingRows, sample_weight: np.ndarray | None = None, random_state: RandomStateLike = None) -> Sigmoid:
         return Sigmoid(as_gamma(self.gamma, rows.X_targets), self.coef0)
 
-    def __call__(self, X, Z=None):
+    def __call__(self, X: MatrixLike, Z: MatrixLike | None = None) -> np.ndarray:
         return pairwise.sigmoid_kernel(X, Z, gamma=as_gamma(self.gamma, X), coef0=self.coef0)
 
-    def diag(self, X):
+    def diag(self, X: MatrixLike) -> np.ndarray:
         return np.tanh(as_gamma(self.gamma, X) * squared_norms(X) + self.coef0)
 
 
-def as_gamma(gamma: Any, X: Any) -> float:
-    """The number that a gamma stands for: itself, or by scikit-learn's rules for d features (None is "auto")."""
+def as_gamma(gamma: float | str | None, X: Any) -> float:
+    """The number that gamma stands for: itself, or scikit-learn's rule of that name for X (None means "auto")."""
     d = np.shape(X)[1]
     if gamma is None or (isinstance(gamma, str) and gamma == "auto"):
         return 1.0 / d

@@ -5,3 +5,7 @@ from .paths import Formulation, decision_paths
 from .search import OneClassGridSearch
 
 __all__ = ["Formulation", "OneClassGridSearch", "Samples", "decision_paths"]
+
+
+def __dir__() -> list[str]:
+    return __all__

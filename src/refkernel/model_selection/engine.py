@@ -1,10 +1,11 @@
-"""One fold of a search: each piece of shared work once."""
+"""One fold of a search: shared work is done once."""
 
 from __future__ import annotations
 
 import time
 import traceback
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,16 +20,18 @@ from .._sklearn import check_method_params, safe_indexing, safe_split
 from .._timing import Clock
 from .._training import TrainingRows
 from .._validation import target_mask
-from .candidates import Alone, Shared, final_step
-from .grams import Samples
-from .paths import solve_formulations
+from .candidates import Alone, KernelAxis, Shared, final_step
+from .grams import Grams, ReferenceSet, Samples
+from .paths import SolvedPaths, solve_formulations
+
+__all__ = ["Row", "Scores", "Task", "evaluate"]
 
 STACK_ENTRIES = 2**20
-"""Kernel matrices of several base kernels are solved together, up to this many entries (8 MB)."""
+"""Kernel matrices of several base kernels are solved together if they hold at most this many entries (8 MB)."""
 
 
 class Row(NamedTuple):
-    """One candidate on one fold: its number, score, seconds of fitting and scoring, what a fit would warn of, and why it failed."""
+    """One candidate on one fold: number, score, seconds of fitting and scoring, what a fit would warn about, and why it failed."""
 
     candidate: int
     score: float
@@ -40,7 +43,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Scores:
-    """Some candidates on one fold (shared work is split between them); ``stages`` is where the time of the whole fold went."""
+    """Some candidates on one fold (times of shared work are split evenly); ``stages`` holds the fold's seconds by stage."""
 
     rows: list[Row]
     stages: dict[str, float]
@@ -56,7 +59,9 @@ class Task(NamedTuple):
     fit_params: dict[str, Any] | None = None
 
 
-def evaluate(parts, task: Task, train, test, reference_sets) -> Scores:
+def evaluate(
+    parts: Sequence[Shared | Alone], task: Task, train: np.ndarray, test: np.ndarray, reference_sets: dict[Any, ReferenceSet]
+) -> Scores:
     """Fit the parts of a plan on one training fold and score them on its test fold.
 
     ``reference_sets`` remembers generated references from fold to fold; results do not depend on what it holds.
@@ -66,8 +71,8 @@ def evaluate(parts, task: Task, train, test, reference_sets) -> Scores:
     return Scores(rows, fold.clock.stages)
 
 
-def _alone_row(part: Alone, fold) -> Row:
-    """Fit and score one candidate as it is; what fails scores ``error_score``."""
+def _alone_row(part: Alone, fold: _Fold) -> Row:
+    """Fit and score one candidate on its own; if the fit fails, its score is ``error_score``."""
     scored = fold.task.error_score
     fit_time = 0.0
     try:
@@ -76,7 +81,7 @@ def _alone_row(part: Alone, fold) -> Row:
         with warnings.catch_warnings():
             for category, _ in DOUBTS.values():
                 if category is not UserWarning:
-                    warnings.simplefilter("ignore", category)  # the search sums them up
+                    warnings.simplefilter("ignore", category)  # the search gives one warning for all
             model.fit(X_train, y_train, **fold.fit_params())
         fit_time = fold.clock.lap("alone")
         score = fold.task.scoring.of_model(model, X_test, y_test)
@@ -87,8 +92,8 @@ def _alone_row(part: Alone, fold) -> Row:
     return Row(part.candidate, score, fit_time, fold.clock.lap("scoring"), getattr(final_step(model), "_doubts", ()))
 
 
-def _shared_rows(part: Shared, fold) -> list[Row]:
-    """The rows of every candidate of a Shared group; where one cannot be solved, each is tried alone."""
+def _shared_rows(part: Shared, fold: _Fold) -> list[Row]:
+    """The rows of all candidates of a group; if the group cannot be solved together, each is fitted alone."""
     try:
         samples = fold.samples(part)
         if samples is not None:
@@ -99,8 +104,8 @@ def _shared_rows(part: Shared, fold) -> list[Row]:
     return [_alone_row(alone, fold) for alone in part.members]
 
 
-def _solved_rows(part, axes, samples, fold) -> list[Row]:
-    """Of candidates on several base kernels with the same values of nu or C."""
+def _solved_rows(part: Shared, axes: list[KernelAxis], samples: Samples, fold: _Fold) -> list[Row]:
+    """The rows of candidates on several base kernels with the same values of nu or C."""
     start = time.perf_counter()
     grams = samples.grams([axis.kernel for axis in axes])
     for K in grams.K:
@@ -117,8 +122,8 @@ def _solved_rows(part, axes, samples, fold) -> list[Row]:
     return [Row(c, s, fit_time, score_time, d) for c, s, d in zip(candidates, scores, doubts, strict=True)]
 
 
-def _doubts(axes, samples, grams, solved, precision) -> list[tuple[str, ...]]:
-    """What a fit of each candidate would warn of, by the names of DOUBTS."""
+def _doubts(axes: list[KernelAxis], samples: Samples, grams: Grams, solved: SolvedPaths, precision: float) -> list[tuple[str, ...]]:
+    """What a fit of each candidate would warn about, by the names of DOUBTS."""
     shape = solved.path.rho.shape
     found = {"not converged": ~solved.converged, "degenerate": solved.degenerate, "far samples": np.zeros(shape, dtype=bool)}
     if samples.references is None and samples.n <= WHOLE:
@@ -134,13 +139,13 @@ def _doubts(axes, samples, grams, solved, precision) -> list[tuple[str, ...]]:
     return [tuple(name for name in DOUBTS if name in found and found[name][at]) for at in np.ndindex(shape)]
 
 
-def _most_axes(samples) -> int:
+def _most_axes(samples: Samples) -> int:
     return STACK_ENTRIES // max(1, len(samples.Z) * samples.n)
 
 
-def _together(axes, most):
+def _together(axes: list[KernelAxis], most: int) -> list[list[KernelAxis]]:
     """Runs of axes with the same values of the same parameter, of at most ``most`` axes each (at least one)."""
-    runs: list[list] = []
+    runs: list[list[KernelAxis]] = []
     for axis in axes:
         if runs and len(runs[-1]) < most and (runs[-1][0].parameter, runs[-1][0].values) == (axis.parameter, axis.values):
             runs[-1].append(axis)
@@ -150,9 +155,9 @@ def _together(axes, most):
 
 
 class _Fold:
-    """One split of the data, with what was computed on it so far."""
+    """One split of the data, and what was computed on it so far."""
 
-    def __init__(self, task: Task, train, test, reference_sets):
+    def __init__(self, task: Task, train: np.ndarray, test: np.ndarray, reference_sets: dict[Any, ReferenceSet]) -> None:
         self.clock = Clock()
         self.task = task
         self._train, self._test = train, test
@@ -160,11 +165,11 @@ class _Fold:
         self.y_train: Any = None if task.y is None else task.y[train]
         self.y_test: Any = None if task.y is None else task.y[test]
         self.is_target = target_mask(train, self.y_train, warn=False)
-        self._prefixes: dict = {}
+        self._prefixes: dict[Any, tuple[Any, Any]] = {}
         self._reference_sets = reference_sets
 
-    def samples(self, part):
-        """The preprocessed samples of this fold against the references of a group; None where they are sparse."""
+    def samples(self, part: Shared) -> Samples | None:
+        """The preprocessed samples of this fold with the references of a group; None if they are sparse."""
         X_train, X_test = self._preprocessed(part)
         if sp.issparse(X_train):
             return None
@@ -172,16 +177,16 @@ class _Fold:
         self.clock.lap("preprocessing")
         return Samples(rows, X_test, part.reference, self._reference_sets, self.clock, part.repel)
 
-    def split_for(self, model):
-        """(X, y) to train and to test on; of a kernel matrix the rows and columns that the model takes."""
+    def split_for(self, model: Any) -> tuple[Any, Any]:
+        """(X, y) to train on and to test on; for a kernel matrix, the rows and columns that the model takes."""
         X, y = self.task.X, self.task.y
         return safe_split(model, X, y, self._train), safe_split(model, X, y, self._test, self._train)
 
-    def fit_params(self):
-        """The parameters for ``fit``, those of one value a sample cut to the training fold."""
+    def fit_params(self) -> dict[str, Any]:
+        """The parameters for ``fit``; those with one value for each sample are cut to the training fold."""
         return check_method_params(self.task.X, self.task.fit_params, indices=self._train) if self.task.fit_params else {}
 
-    def _preprocessed(self, part):
+    def _preprocessed(self, part: Shared) -> tuple[Any, Any]:
         if part.key not in self._prefixes:
             X_train, X_test = self.X_train, self.X_test
             for step in part.prefix:
@@ -190,11 +195,11 @@ class _Fold:
             if not sp.issparse(X_train):
                 X_train, X_test = (np.ascontiguousarray(X, dtype=np.float64) for X in (X_train, X_test))
                 for X in (X_train, X_test):
-                    if not np.isfinite(X.sum()):  # overflows where single values may not
+                    if not np.isfinite(X.sum()):  # a sum may overflow even if all values are finite
                         assert_all_finite(X, input_name="X")
             self._prefixes[part.key] = X_train, X_test
         return self._prefixes[part.key]
 
 
-def _rows(X, indices):
+def _rows(X: Any, indices: np.ndarray) -> Any:
     return X[indices] if isinstance(X, np.ndarray) else safe_indexing(X, indices)

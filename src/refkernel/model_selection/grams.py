@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import numbers
 import threading
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,12 +16,16 @@ from .._distances import negative_squared_distances
 from .._factor import Whitening, distinct_rows
 from .._timing import Clock
 from .._training import TrainingRows
+from .._typing import RandomStateLike
+from ..kernels import Kernel
 from ..kernels.base import PRECISION
-from ..references import GENERATED, as_strategy
+from ..references import GENERATED, References, as_strategy
+
+__all__ = ["Grams", "ReferenceSet", "Samples"]
 
 
 class Grams(NamedTuple):
-    """For a stack of s kernels: K (s × n × n) on the training samples, K_test (s × t × n), and the test samples' diagonal (s × t)."""
+    """For a stack of s kernels: K (s × n × n) of the training samples, K_test (s × t × n), and the diagonal of the t test samples."""
 
     K: np.ndarray
     K_test: np.ndarray
@@ -28,12 +33,12 @@ class Grams(NamedTuple):
 
 
 class ReferenceSet:
-    """Reference vectors R, each once, their distances, and their factorisation for each base kernel.
+    """Distinct reference vectors R, their distances, and their factorisation for each base kernel.
 
     The first ``targets`` references are the training targets.
     """
 
-    def __init__(self, R, center, floor, targets):
+    def __init__(self, R: np.ndarray, center: bool, floor: float, targets: int) -> None:
         self.R, self.center, self.floor, self.targets = R, center, floor, targets
         self.rows = TrainingRows.of(R)
         self.distances: np.ndarray | None = None
@@ -43,14 +48,14 @@ class ReferenceSet:
         if repeated is not None:
             distinct, which = repeated
             self.R, self._counts, self._first = R[distinct], np.bincount(which).astype(np.float64), which[:targets]
-        self._whitenings: dict[int, tuple[Any, Whitening]] = {}  # by id: the kernel is held too, so that no other gets its id
+        self._whitenings: dict[int, tuple[Any, Whitening]] = {}  # by id; the kernel is kept alive, so that its id stays its own
 
-    def whitening(self, kernel, fitted, clock) -> Whitening:
-        """The factorisation for a fitted kernel; kept for kernels that are fitted here, and so are always the same."""
+    def whitening(self, kernel: Kernel, fitted: Kernel, clock: Clock) -> Whitening:
+        """The factorisation for a resolved kernel; remembered if the kernel is resolved on these references."""
         if id(kernel) in self._whitenings:
             return self._whitenings[id(kernel)][1]
-        shared = self.distances is not None and fitted.shares_distances
-        K_RR = fitted.of_squared_distances(self.distances) if shared else fitted(self.R)
+        shared = self.distances if fitted.shares_distances else None
+        K_RR = fitted(self.R) if shared is None else fitted.of_squared_distances(shared)
         clock.lap("kernels")
         whitening = Whitening(K_RR, self.center, self.floor, self._counts, self._first)
         clock.lap("factorisation")
@@ -60,14 +65,43 @@ class ReferenceSet:
 
 
 class Samples:
-    """Training samples X and test samples against references, and their distances, for any base kernel.
+    """Training and test samples of one fold, for kernel matrices of any base kernel.
 
-    X are the targets, followed by the outliers if these ``repel``. Without ``reference`` (a ReferenceMap or ReferenceKernel) it is the
-    plain base kernel on them. Sets of generated references that were met before, in another fold, are found again in
-    ``reference_sets``.
+    References, distances and factorisations are computed once and shared by all kernels.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+        The training samples: targets and known outliers.
+    X_test : ndarray of shape (t, n_features)
+        The test samples.
+    reference : ReferenceMap or ReferenceKernel, optional
+        Where references come from; without it, matrices are those of the plain base kernel.
+    reference_sets : dict, optional
+        Remembers generated references from fold to fold; results do not depend on it.
+    clock : Clock, optional
+        Adds up seconds by stage.
+    repel : bool, default=False
+        Whether matrices hold the outliers too, after the targets.
+
+    Examples
+    --------
+    >>> import numpy as np, refkernel as rk
+    >>> X = np.random.default_rng(0).normal(size=(30, 2))
+    >>> samples = rk.model_selection.Samples(rk.references.TrainingRows.of(X[:20]), X[20:], rk.ReferenceKernel())
+    >>> samples.grams([rk.RBF(scale=1.0), rk.RBF(scale=10.0)]).K_test.shape
+    (2, 10, 20)
     """
 
-    def __init__(self, rows: TrainingRows, X_test, reference=None, reference_sets=None, clock=None, repel=False):
+    def __init__(
+        self,
+        rows: TrainingRows,
+        X_test: np.ndarray,
+        reference: Any = None,
+        reference_sets: dict[Any, ReferenceSet] | None = None,
+        clock: Clock | None = None,
+        repel: bool = False,
+    ) -> None:
         self.clock = clock or Clock()
         self._rows = rows
         self.outliers = rows.outliers.size if repel else 0
@@ -83,8 +117,19 @@ class Samples:
         self._ready: dict[int, tuple[Any, Any]] = {}  # a kernel and what it resolved to, by id
         self._distances: dict[int, np.ndarray] = {}  # of Z[begin:] to the references (or to X), by begin
 
-    def grams(self, kernels) -> Grams:
-        """The kernel matrices for each of some base kernels."""
+    def grams(self, kernels: Sequence[Kernel]) -> Grams:
+        """Compute the kernel matrices for each of some base kernels.
+
+        Parameters
+        ----------
+        kernels : sequence of Kernel
+            The base kernels.
+
+        Returns
+        -------
+        Grams
+            K (s × n × n) of the training samples, K_test (s × t × n) and diag_test (s × t), for s kernels.
+        """
         K_ZX = np.empty((len(kernels), len(self.Z), self.n))
         diag_test = np.empty((len(kernels), len(self.Z) - self.n))
         for kernel, into, diag in zip(kernels, K_ZX, diag_test, strict=True):
@@ -92,7 +137,7 @@ class Samples:
             self.clock.lap("kernels" if self.references is None else "products")
         return Grams(K_ZX[:, : self.n], K_ZX[:, self.n :], diag_test)
 
-    def _fill(self, kernel, K_ZX, diag_test):
+    def _fill(self, kernel: Kernel, K_ZX: np.ndarray, diag_test: np.ndarray) -> None:
         """Write k(Z, X) and the diagonal of the test samples, for one base kernel."""
         if self.references is None:
             fitted = self._resolved(kernel)
@@ -111,8 +156,21 @@ class Samples:
             np.matmul(Phi, Phi[: self.n].T, out=K_ZX)
             np.einsum("ij,ij->i", Phi[self.n :], Phi[self.n :], out=diag_test)
 
-    def whole(self, kernel) -> tuple[np.ndarray, np.ndarray | None]:
-        """k(Z, Z) for Z = the targets and all test samples, and their features where there are references, for one base kernel."""
+    def whole(self, kernel: Kernel) -> tuple[np.ndarray, np.ndarray | None]:
+        """Compute the kernel matrix of training and test samples together, for one base kernel.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            The base kernel.
+
+        Returns
+        -------
+        K : ndarray of shape (n + t, n + t)
+            The kernel matrix, training samples first.
+        Phi : ndarray of shape (n + t, rank) or None
+            The features; None without references.
+        """
         fitted = self._resolved(kernel)
         if self.references is None:
             return fitted(self.Z), None
@@ -121,10 +179,18 @@ class Samples:
         self.clock.lap("products")
         return Phi @ Phi.T, Phi
 
-    def far(self, kernel) -> tuple[np.ndarray, float] | None:
-        """K(z, X) and K(z, z) of a sample z that is far from all references, where the reference kernel maps all of these to one point.
+    def far(self, kernel: Kernel) -> tuple[np.ndarray, float] | None:
+        """Compute kernel values of a sample z far from all references, after ``grams`` of this kernel.
 
-        After ``grams`` of this kernel, which leaves the features of X.
+        Parameters
+        ----------
+        kernel : Kernel
+            The base kernel.
+
+        Returns
+        -------
+        tuple of (ndarray of shape (n,), float), or None
+            K(z, X) and K(z, z); None if the reference kernel does not map all far samples to one point.
         """
         if self.references is None or not kernel.vanishes:
             return None
@@ -136,28 +202,50 @@ class Samples:
         phi = whitening.features(K_zR)[0]
         return self._features_of_X[id(kernel)] @ phi, float(phi @ phi)
 
-    def precision(self, kernel) -> float:
-        """What sums of kernel values are known to, as a share of their size."""
+    def precision(self, kernel: Kernel) -> float:
+        """Return the relative precision of sums of kernel values.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            The base kernel.
+
+        Returns
+        -------
+        float
+            A share of the size of the sums.
+        """
         return kernel.precision if self.references is None else PRECISION
 
-    def rank(self, kernel) -> int | None:
-        """The dimension of the map for one base kernel; None for the plain kernel, which has no finite map."""
+    def rank(self, kernel: Kernel) -> int | None:
+        """Return the dimension of the reference map.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            The base kernel.
+
+        Returns
+        -------
+        int or None
+            The rank; None without references.
+        """
         if self.references is None:
             return None
         return self.references.whitening(kernel, self._resolved(kernel), self.clock).rank
 
-    def _resolved(self, kernel):
+    def _resolved(self, kernel: Kernel) -> Kernel:
         """The kernel with its width fixed by the references or by the targets, as it asks."""
         if id(kernel) not in self._ready:
             self._ready[id(kernel)] = kernel, self._resolve(kernel)
         return self._ready[id(kernel)][1]
 
-    def _resolve(self, kernel):
+    def _resolve(self, kernel: Kernel) -> Kernel:
         if self.references is None:
             return kernel.resolve(self._rows)
         return kernel.in_map().resolve(self.references.rows if kernel.fit_on == "references" else self._rows)
 
-    def _values(self, kernel, R, begin):
+    def _values(self, kernel: Kernel, R: np.ndarray, begin: int) -> np.ndarray:
         """k(Z[begin:], R)."""
         if not kernel.shares_distances:
             return kernel(self.Z[begin:], R)
@@ -166,19 +254,19 @@ class Samples:
             self.clock.lap("distances")
         return kernel.of_squared_distances(self._distances[begin])
 
-    def _measured(self, Z, R):
-        """All distances to the references, in one product with those between the references where these are new too."""
+    def _measured(self, Z: np.ndarray, R: np.ndarray) -> np.ndarray:
+        """Distances to the references, in one product with those among the references if these are not known yet."""
         if self.references is None or self.references.distances is not None:
             return negative_squared_distances(Z, R)
         D = negative_squared_distances(np.concatenate([Z, R]), R)
-        among = D[len(Z) :].copy()  # which may live on without those of Z
+        among = D[len(Z) :].copy()  # a copy, so that the rows of Z can be freed
         np.fill_diagonal(among, 0.0)
         self.references.distances = among
         return D[: len(Z)]
 
 
-def _reference_set(drawn, reference, targets, known):
-    """The set of these references; the same object where generated ones are drawn again."""
+def _reference_set(drawn: References, reference: Any, targets: int, known: dict[Any, ReferenceSet]) -> ReferenceSet:
+    """The set of these references; the same object if the same generated references are drawn again."""
     R = drawn.vectors.toarray() if sp.issparse(drawn.vectors) else drawn.vectors
     key = (reference.center, reference.eigenvalue_floor, R.shape, R.tobytes()) if (drawn.indices == GENERATED).all() else None
     if key is not None and key in known:
@@ -190,11 +278,11 @@ def _reference_set(drawn, reference, targets, known):
 
 
 _THREAD = threading.local()
-"""One RandomState in each thread, seeded anew for every draw: making a new one costs ten times as much."""
+"""One RandomState in each thread, seeded again for every draw: creating a new one costs ten times as much."""
 
 
-def _random_state(given):
-    """What to draw references with, the same in every fold: for a seed that of the thread, else a copy of what is given."""
+def _random_state(given: RandomStateLike) -> np.random.RandomState:
+    """The same random numbers in every fold: the thread's own RandomState for a seed, a copy of anything else."""
     if not isinstance(given, numbers.Integral):
         return check_random_state(copy.deepcopy(given))
     if not hasattr(_THREAD, "random_state"):

@@ -16,48 +16,91 @@ from .._dual.solver import STOPPING_RULES
 from .._validation import check_bound, check_choice, check_nu
 from ..kernels.base import PRECISION
 
+__all__ = ["Formulation", "SolvedPaths", "decision_paths", "solve_formulations"]
+
 
 @dataclass(frozen=True)
 class Formulation:
-    """A classifier ("svdd" or "ocsvm") with the values of its parameter ("nu"; for SVDD also "C") to solve for.
+    """A classifier with the values of its parameter to solve for.
 
-    ``tol``, ``stopping``, ``max_iter`` and ``C_negative`` are those of the estimators.
+    Parameters
+    ----------
+    classifier : {"svdd", "ocsvm"}
+        SVDD or the one-class SVM.
+    values : sequence of float
+        The values of the parameter.
+    parameter : {"nu", "C"}, default="nu"
+        Which parameter; "C" is for SVDD only.
+    tol : float, default=1e-6
+        As for :class:`SVDD`.
+    stopping : {"relative", "libsvm"}, default="relative"
+        As for :class:`SVDD`.
+    max_iter : int, default=-1
+        As for :class:`SVDD`.
+    C_negative : float, optional
+        As for :class:`SVDD`.
+
+    Examples
+    --------
+    >>> from refkernel.model_selection import Formulation
+    >>> Formulation("svdd", [0.1, 0.2]).values
+    (0.1, 0.2)
     """
 
     classifier: str
-    values: tuple[float, ...]
+    values: Sequence[float]
     parameter: str = "nu"
     tol: float = 1e-6
     stopping: str = "relative"
     max_iter: int = -1
     C_negative: float | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
         check_choice("classifier", self.classifier, CLASSIFIERS)
         check_choice("parameter", self.parameter, CLASSIFIERS[self.classifier].parameters)
         check_choice("stopping", self.stopping, STOPPING_RULES)
 
-    def bounds_of_outliers(self, bounds, n, q):
-        """The bound of the weights of q outliers that repel, for each nu n = 1 / C of ``bounds``."""
+    def bounds_of_outliers(self, bounds: np.ndarray, n: int, q: int) -> np.ndarray:
+        """Compute the bounds of the weights of outliers that repel.
+
+        Parameters
+        ----------
+        bounds : ndarray
+            The values of nu n = 1 / C.
+        n : int
+            The number of targets.
+        q : int
+            The number of outliers.
+
+        Returns
+        -------
+        ndarray
+            One bound for each value.
+        """
         return np.array([bound_of_outliers(self.C_negative, bound, n, q) for bound in bounds])
 
 
-def decision_paths(K, formulations: Sequence[Formulation], K_test, diag_test) -> list[np.ndarray]:
-    """Decision values on test samples, for every value of every formulation, from one kernel matrix.
+def decision_paths(K: np.ndarray, formulations: Sequence[Formulation], K_test: np.ndarray, diag_test: np.ndarray) -> list[np.ndarray]:
+    """Compute decision values on test samples, for every value of every formulation, from one kernel matrix.
+
+    The matrices of s kernels can be stacked along a first axis; they are then solved together.
 
     Parameters
     ----------
-    K : (n, n) kernel matrix of the training samples.
-    formulations : what to solve on it.
-    K_test : (t, n) kernel values of the test samples against the training samples.
-    diag_test : (t,) k(x, x) of the test samples.
-        Stacks of the three, one of each for every one of s kernels, are solved together.
+    K : ndarray of shape (n, n) or (s, n, n)
+        Kernel matrix of the training samples.
+    formulations : sequence of Formulation
+        What to solve on it.
+    K_test : ndarray of shape (t, n) or (s, t, n)
+        Kernel values of the test samples against the training samples.
+    diag_test : ndarray of shape (t,) or (s, t)
+        k(x, x) of the test samples.
 
     Returns
     -------
-    For each formulation an array (len(values), t), as the estimators' ``decision_function`` would give it; (s, len(values), t) for
-    stacks.
+    list of ndarray of shape (len(values), t) or (s, len(values), t)
+        For each formulation, what the estimators' ``decision_function`` would return.
 
     Examples
     --------
@@ -84,7 +127,7 @@ def decision_paths(K, formulations: Sequence[Formulation], K_test, diag_test) ->
     return solved.decisions(K_test, diag_test)
 
 
-def solve_formulations(K, formulations: Sequence[Formulation], outliers: int = 0) -> SolvedPaths:
+def solve_formulations(K: np.ndarray, formulations: Sequence[Formulation], outliers: int = 0) -> SolvedPaths:
     """Solve every value of every formulation on a stack of kernel matrices K (s × n × n), whose last ``outliers`` samples repel."""
     if not np.isfinite(K.sum()):
         raise ValueError("The kernel overflows or is NaN on the training samples. Scale the data first, for example with TargetScaler.")
@@ -108,7 +151,7 @@ class SolvedPaths:
         path = Path(**{field.name: getattr(self.path, field.name)[kernels] for field in fields(Path)})
         return SolvedPaths(self.plan, path, self.outliers, self.margin[kernels])
 
-    def decisions(self, K_test, diag_test, precision=PRECISION) -> list[np.ndarray]:
+    def decisions(self, K_test: np.ndarray, diag_test: np.ndarray, precision: float = PRECISION) -> list[np.ndarray]:
         """Decision values (s, len(values), t) of test samples for each formulation, as the estimators' ``decision_function``."""
         found = self.path.B @ K_test.swapaxes(1, 2)
         for classifier, part in zip(self.plan.classifiers, self.plan.parts, strict=True):
@@ -118,8 +161,8 @@ class SolvedPaths:
             decisions += self._constant(classifier, part, precision)[:, :, None]
         return self._in_order(found)
 
-    def _constant(self, classifier, part, precision):
-        """What a decision holds besides sums and diagonal: -diag_share · b'Kb - threshold + slack."""
+    def _constant(self, classifier: Classifier, part: slice, precision: float) -> np.ndarray:
+        """The part of a decision that is the same for all samples: -diag_share · b'Kb - threshold + slack."""
         path = self.path
         rho, quadratic = path.rho[:, part], path.quadratic[:, part]
         slack = classifier.slack(path.size_of_sums[:, part], path.shortfall[:, part], precision)
@@ -130,26 +173,28 @@ class SolvedPaths:
 
     @property
     def converged(self) -> np.ndarray:
-        """(s, values of the one formulation)."""
+        """Whether the solver converged (s × values), for a single formulation."""
         return self._in_order(self.path.converged)[0]
 
     @property
     def degenerate(self) -> np.ndarray:
-        """Where decision values are noise (s, values of the one formulation)."""
+        """Whether decision values are noise (s × values), for a single formulation."""
         (classifier,) = self.plan.classifiers
         noise = self.path.is_zero & ~self.plan.family.libsvm
         return self._in_order(noise if not classifier.uses_diag else np.zeros_like(noise))[0]
 
-    def _in_order(self, found):
-        """Cut into formulations, with values in the order in which they were given."""
+    def _in_order(self, found: np.ndarray) -> list[np.ndarray]:
+        """Cut into formulations, with values in the order in which the user gave them."""
         found = found if self.plan.order is None else found[:, self.plan.order]
         return [found[:, part] for part in self.plan.parts]
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """The problems of some formulations: ``parts`` says which are whose, ``order`` where the problem of each value is (None: in its
-    place)."""
+    """The problems of some formulations.
+
+    ``parts`` holds the slice of each formulation, ``order`` the position of each value's problem (None if they are in order).
+    """
 
     family: Family
     classifiers: tuple[Classifier, ...]
@@ -158,7 +203,8 @@ class _Plan:
 
 
 @functools.lru_cache(maxsize=1024)
-def _plan(formulations, n, outliers) -> _Plan:
+def _plan(formulations: tuple[Formulation, ...], n: int, outliers: int) -> _Plan:
+    """The problems of these formulations for n targets, sorted so that each starts from its neighbour's solution."""
     families, orders, parts = [], [], []
     begin = 0
     for f in formulations:
@@ -166,10 +212,10 @@ def _plan(formulations, n, outliers) -> _Plan:
             bounds = np.array([check_nu(value) for value in f.values]) * n
         else:
             bounds = 1.0 / np.array([check_bound(value, n) for value in f.values])
-        order = np.argsort(bounds, kind="stable")  # each starts from the one before: neighbours are close
+        order = np.argsort(bounds, kind="stable")
         lowers = -f.bounds_of_outliers(bounds[order], n, outliers) if outliers else None
-        solver = {"tol": f.tol, "stopping": f.stopping, "max_iter": f.max_iter}
-        families.append(Family.of(CLASSIFIERS[f.classifier], bounds[order], lowers, **solver))
+        classifier = CLASSIFIERS[f.classifier]
+        families.append(Family.of(classifier, bounds[order], lowers, tol=f.tol, stopping=f.stopping, max_iter=f.max_iter))
         orders.append(begin + np.argsort(order))
         parts.append(slice(begin, begin + bounds.size))
         begin += bounds.size

@@ -1,10 +1,10 @@
-"""Scores of candidates on a test fold, all at once where that is possible."""
+"""Scores of candidates on a test fold, all at once if the score allows it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
@@ -13,44 +13,46 @@ from sklearn.metrics import get_scorer
 from .. import metrics
 from .._validation import OUTLIER, as_labels
 
+__all__ = ["NAMES", "Scoring", "as_scoring", "rates"]
+
 
 @dataclass(frozen=True)
 class Scoring:
-    """A scorer, the same for many rows of decision values at once where there is one, and whether it needs both kinds."""
+    """A scorer, its form for many rows of decision values at once if it has one, and whether it needs both kinds of samples."""
 
-    scorer: Callable
-    at_once: Callable | None
+    scorer: Callable[..., float]
+    at_once: Callable[[np.ndarray, np.ndarray], np.ndarray] | None
     needs_both: bool
 
-    def of_model(self, model, X, y) -> float:
+    def of_model(self, model: Any, X: Any, y: Any) -> float:
         """The score of a fitted model."""
         return float(self.scorer(model, X, y))
 
-    def of_decisions(self, decisions, X, y) -> np.ndarray:
-        """The scores of models known by their decision values (q × t) on X."""
+    def of_decisions(self, decisions: np.ndarray, X: Any, y: Any) -> np.ndarray:
+        """The scores of q models, given their decision values (q × t) on X."""
         if self.at_once is not None:
             return self.at_once(decisions, np.asarray(y) != OUTLIER)
         return np.array([self.of_model(Decided(row), X, y) for row in decisions])
 
 
 class Decided(OutlierMixin, BaseEstimator):
-    """Stands for a fitted model in front of a scorer: its decision values on the test samples are known."""
+    """Stands in for a fitted model whose decision values on the test samples are known, so that a scorer can score it."""
 
-    def __init__(self, decision):
+    def __init__(self, decision: np.ndarray) -> None:
         self.decision = decision
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         return self
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> np.ndarray:
         return self.decision
 
     score_samples = decision_function
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         return as_labels(self.decision >= 0)
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return True
 
 
@@ -63,8 +65,8 @@ def as_scoring(scoring: Any) -> Scoring:
     raise ValueError(f"scoring={scoring!r} must be one of {sorted(NAMES)}, the name of a scikit-learn scorer, or a callable.")
 
 
-def rates(decisions, is_target) -> tuple[np.ndarray, np.ndarray]:
-    """TPR and TNR of every row of decision values; NaN for a kind that is absent."""
+def rates(decisions: np.ndarray, is_target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """TPR and TNR of every row of decision values; NaN if there are no targets or no outliers."""
     accepted = (decisions >= 0).astype(np.float64)
     kinds = np.array([is_target, ~is_target], dtype=np.float64)
     counts = kinds @ accepted.T
@@ -72,15 +74,15 @@ def rates(decisions, is_target) -> tuple[np.ndarray, np.ndarray]:
     outliers = is_target.size - targets
     if targets and outliers:
         return counts[0] / targets, (outliers - counts[1]) / outliers
-    nan = np.full(len(decisions), np.nan)  # which the search names
+    nan = np.full(len(decisions), np.nan)  # the search warns about it
     return (counts[0] / targets if targets else nan), ((outliers - counts[1]) / outliers if outliers else nan)
 
 
-def _gmeans(decisions, is_target):
+def _gmeans(decisions: np.ndarray, is_target: np.ndarray) -> np.ndarray:
     return metrics.geometric_mean(*rates(decisions, is_target))
 
 
-def _balanced(decisions, is_target):
+def _balanced(decisions: np.ndarray, is_target: np.ndarray) -> np.ndarray:
     tpr, tnr = rates(decisions, is_target)
     return 0.5 * (tpr + tnr)
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import itertools
 import time
 import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from joblib import effective_n_jobs
 from scipy.stats import rankdata
 from sklearn.base import clone
@@ -18,21 +21,26 @@ from .._one_class import DOUBTS
 from .._progress import progress
 from .._sklearn import BaseSearchCV
 from .._threads import in_parallel, one_blas_thread
+from .._typing import MatrixLike, RandomStateLike
 from .._validation import OUTLIER, is_number
 from .candidates import Alone, clone_values, plan
-from .engine import Task, evaluate
-from .scoring import as_scoring
+from .engine import Row, Scores, Task, evaluate
+from .scoring import Scoring, as_scoring
+
+__all__ = ["OneClassGridSearch"]
 
 
 class OneClassGridSearch(BaseSearchCV):
     """Exhaustive search over a grid, at a fraction of ``GridSearchCV``'s cost and with its answers.
 
-    Candidates share what they have in common: preprocessing, references and distances once a fold, one factorisation for
-    each base kernel, and the whole axis of nu or C as a path on one kernel matrix. Candidates that share nothing run one by one.
+    Candidates share what they have in common: preprocessing, references and distances are computed once for each fold, one
+    factorisation for each base kernel, and all values of nu or C are solved as a path on one kernel matrix. Candidates that share
+    nothing run one by one.
 
     Parameters
     ----------
     estimator : SVDD, OneClassSVM, or a Pipeline that ends in one
+        The estimator to tune; it is cloned, not changed.
     param_grid : dict or list of dicts
         Parameter names and the values to try, as for ``GridSearchCV``.
     scoring : str or callable, default="gmean"
@@ -44,9 +52,9 @@ class OneClassGridSearch(BaseSearchCV):
     n_jobs : int, optional
         Folds in parallel, through joblib. The results do not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Shuffles the folds of an int ``cv``, and seeds every random part of the estimator that has no ``random_state``.
+        Shuffles the folds if ``cv`` is an int, and seeds every random part of the estimator that has no ``random_state``.
     verbose : int, default=0
-        Shows a progress bar in a terminal or notebook (needs the extra ``progress``).
+        If not 0, show a progress bar in a terminal or notebook (needs the extra ``progress``).
     error_score : "raise" or float, default=nan
         The score of a candidate whose fit fails on a fold, with a ``FitFailedWarning`` that says why; "raise" raises the error.
         If every fit fails, ``fit`` raises.
@@ -55,16 +63,16 @@ class OneClassGridSearch(BaseSearchCV):
     ----------
     cv_results_, best_params_, best_score_, best_index_, best_estimator_, n_splits_, refit_time_, scorer_
         As in ``GridSearchCV``. Times of shared work are split evenly between the candidates that share it.
-        ``cv_results_["doubts"]`` names what a fit of the candidate would warn of on some fold ("degenerate", "indefinite",
+        ``cv_results_["doubts"]`` names what a fit of the candidate would warn about on some fold ("degenerate", "indefinite",
         "far samples", "not converged"); degenerate candidates rank behind all others.
-    stage_times_ : dict, seconds by stage, summed over all folds.
+    stage_times_ : dict
+        Seconds by stage, summed over all folds.
 
     Notes
     -----
-    ``fit(X, y)``: rows with y = -1 are known outliers. Those of the training folds feed references that ask for them, and train
-    nothing else but ``SVDD(negatives="repel")``. Scores see both kinds. A fold whose test part
-    lacks one kind cannot be scored by gmean and its kin: its score is NaN, a warning names it, and means are taken over the other
-    folds.
+    ``fit(X, y)``: rows with y = -1 are known outliers. Outliers of the training folds feed references that ask for them, and train
+    only ``SVDD(negatives="repel")``. Scores use targets and outliers. A test fold without targets or without outliers cannot be
+    scored by "gmean" and similar scores: its score is NaN, a warning names the fold, and means are taken over the other folds.
 
     Examples
     --------
@@ -80,17 +88,17 @@ class OneClassGridSearch(BaseSearchCV):
 
     def __init__(
         self,
-        estimator,
-        param_grid,
+        estimator: Any,
+        param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
         *,
-        scoring="gmean",
-        cv=5,
-        refit=True,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-        error_score=np.nan,
-    ):
+        scoring: str | Callable[..., float] = "gmean",
+        cv: Any = 5,
+        refit: bool | Callable[[dict[str, Any]], int] = True,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike = None,
+        verbose: int = 0,
+        error_score: float | str = np.nan,
+    ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.scoring = scoring
@@ -101,19 +109,19 @@ class OneClassGridSearch(BaseSearchCV):
         self.verbose = verbose
         self.error_score = error_score
 
-    def fit(self, X, y=None, *, groups=None, **fit_params):
+    def fit(self, X: MatrixLike, y: npt.ArrayLike | None = None, *, groups: npt.ArrayLike | None = None, **fit_params: Any) -> Self:
         """Score every candidate on every fold, and refit the best.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples of both kinds.
-        y : array-like of shape (n_samples,)
+            Targets and known outliers.
+        y : array-like of shape (n_samples,), optional
             -1 for outliers, +1 for targets.
         groups : array-like of shape (n_samples,), optional
             Passed to a ``cv`` splitter that keeps groups together.
         **fit_params
-            Passed to the estimator's ``fit``; values of one number a sample are cut to the fold. Candidates then share no work.
+            Passed to the estimator's ``fit``; arrays with one value for each sample are cut to the fold. Candidates then share no work.
 
         Returns
         -------
@@ -134,16 +142,16 @@ class OneClassGridSearch(BaseSearchCV):
         parts = [Alone(estimator, params, k) for k, params in enumerate(candidates)] if fit_params else plan(estimator, candidates)
         task = Task(X, y, scoring, self.error_score, fit_params)
         rows = self._evaluate(parts, task, splits)
-        _tell_failures(rows)
+        _report_failures(rows)
         self.scorer_ = scoring.scorer
         self.multimetric_ = False
         self.n_splits_ = len(splits)
         self.cv_results_ = _tabulate(candidates, rows, undefined)
-        _tell_doubts(self.cv_results_["doubts"])
+        _warn_about_doubts(list(self.cv_results_["doubts"]))
         self._choose(estimator, X, y, fit_params)
         return self
 
-    def _splitter(self, y, random_state):
+    def _splitter(self, y: Any, random_state: np.random.RandomState) -> Any:
         if not isinstance(self.cv, int):
             return check_cv(self.cv, y)
         seed = random_state.randint(np.iinfo(np.int32).max)
@@ -151,23 +159,23 @@ class OneClassGridSearch(BaseSearchCV):
             return KFold(self.cv, shuffle=True, random_state=seed)
         return _ByKind(self.cv, shuffle=True, random_state=seed)
 
-    def _evaluate(self, parts, task, splits):
+    def _evaluate(self, parts: Sequence[Any], task: Task, splits: list[Any]) -> list[list[Row]]:
         """The rows of all candidates, for every fold."""
         alone = effective_n_jobs(self.n_jobs) == 1
         tasks = [(fold, group) for fold in range(len(splits)) for group in ([parts] if alone else [[part] for part in parts])]
-        remembered: dict = {}
+        remembered: dict[Any, Any] = {}
         arguments = ((group, task, *splits[fold], remembered) for fold, group in tasks)
-        rows: list[list] = [[] for _ in splits]
+        rows: list[list[Row]] = [[] for _ in splits]
         self.stage_times_: dict[str, float] = {}
-        with one_blas_thread():  # before any task begins: threads restore each other's limits in any order, and so end with ours
-            done = itertools.starmap(evaluate, arguments) if alone else in_parallel(_evaluate_quietly, arguments, self.n_jobs)
+        with one_blas_thread():  # before any task begins: threads restore limits in any order, and must find this one
+            done = itertools.starmap(evaluate, arguments) if alone else in_parallel(_evaluate_in_one_thread, arguments, self.n_jobs)
             for (fold, _), found in zip(tasks, progress(done, len(tasks), self.verbose), strict=True):
                 rows[fold].extend(found.rows)
                 for stage, seconds in found.stages.items():
                     self.stage_times_[stage] = self.stage_times_.get(stage, 0.0) + seconds
         return rows
 
-    def _choose(self, estimator, X, y, fit_params):
+    def _choose(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
         results = self.cv_results_
         self.best_index_ = int(self.refit(results)) if callable(self.refit) else int(results["rank_test_score"].argmin())
         self.best_score_ = float(results["mean_test_score"][self.best_index_])
@@ -180,8 +188,8 @@ class OneClassGridSearch(BaseSearchCV):
                 self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
 
-def _tell_failures(rows):
-    """Raise if every fit failed, warn if some did: what went wrong, and how often."""
+def _report_failures(rows: list[list[Row]]) -> None:
+    """Raise if every fit failed, and warn if some did, with each error and how often it happened."""
     failures = [row.failure for fold in rows for row in fold if row.failure]
     if not failures:
         return
@@ -193,36 +201,36 @@ def _tell_failures(rows):
     warnings.warn(f"{len(failures)} of {total} fits failed; their scores are error_score.\n{reasons}", FitFailedWarning, stacklevel=3)
 
 
-def _tell_doubts(doubts):
-    """One warning for all that fits of candidates would warn of."""
+def _warn_about_doubts(doubts: list[str]) -> None:
+    """Give one warning for everything that fits of the candidates would warn about."""
     counts = {name: sum(name in text.split(", ") for text in doubts) for name in DOUBTS}
     found = [f"{count} as {name!r}" for name, count in counts.items() if count]
     if found:
         worst = "degenerate" if counts["degenerate"] else next(name for name, count in counts.items() if count)
         warnings.warn(
-            f"Of {len(doubts)} candidates, a fit would warn of {', '.join(found)}: see cv_results_['doubts'].",
+            f"Of {len(doubts)} candidates, a fit would warn about {', '.join(found)}: see cv_results_['doubts'].",
             DOUBTS[worst][0],
             stacklevel=3,
         )
 
 
 class _ByKind(StratifiedKFold):
-    """Folds stratified by kind, whatever labels the targets have."""
+    """Folds stratified into targets and outliers, whatever labels the targets have."""
 
-    def split(self, X, y=None, groups=None):
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         return super().split(X, np.asarray(y) == OUTLIER, groups)
 
 
-def _evaluate_quietly(*arguments):
-    """One task, with one BLAS thread: matrices are small, and other tasks use the other cores."""
+def _evaluate_in_one_thread(*arguments: Any) -> Scores:
+    """Run one task with one BLAS thread: matrices are small, and other tasks use the other cores."""
     with one_blas_thread():
         return evaluate(*arguments)
 
 
-def _seeded(estimator, random_state):
-    """A copy whose every random part has a seed, so that all candidates of a fold meet the same references.
+def _seeded(estimator: Any, random_state: np.random.RandomState) -> Any:
+    """A copy whose random parts all have a seed, so that all candidates of a fold use the same references.
 
-    A part that has none takes that of the part it belongs to, as in a fit, and else one of ours.
+    A part without a seed takes that of the part it belongs to, as in a fit; if that has none either, it takes one drawn here.
     """
     copy = clone(estimator)
     params = copy.get_params()
@@ -236,22 +244,23 @@ def _seeded(estimator, random_state):
     return copy
 
 
-def _check_kinds(y, scoring, name):
+def _check_kinds(y: Any, scoring: Scoring, name: Any) -> None:
+    """Raise if the scoring needs outliers and there are none."""
     if scoring.needs_both and (y is None or np.all(np.asarray(y) != OUTLIER)):
         raise ValueError(
-            f"scoring={name!r} needs known outliers to score against, and there are none: pass y to fit with -1 for the rows of X that "
-            "are outliers, or a scoring of your own that needs targets only."
+            f"scoring={name!r} needs known outliers, but there are none: pass y to fit with -1 for the rows of X that are outliers, "
+            "or a scoring of your own that needs targets only."
         )
 
 
-def _undefined_folds(y, splits, scoring):
-    """The folds whose test part lacks a kind that the scoring needs: a warning names them; if all do, an error."""
+def _undefined_folds(y: Any, splits: list[Any], scoring: Scoring) -> list[int]:
+    """The folds whose test part lacks targets or outliers although the scoring needs both: warn about some, raise for all."""
     if not scoring.needs_both:
         return []
     is_outlier = np.asarray(y) == OUTLIER
     undefined = [fold for fold, (_, test) in enumerate(splits) if is_outlier[test].all() or not is_outlier[test].any()]
     if len(undefined) == len(splits):
-        raise ValueError("No test fold holds both targets and outliers: nothing can be scored. Use fewer folds, or an int cv (stratified).")
+        raise ValueError("No test fold holds both targets and outliers, so none can be scored. Use fewer folds, or an int cv (stratified).")
     if undefined:
         warnings.warn(
             f"Test folds {undefined} lack targets or outliers and cannot be scored: their scores are NaN, means are over the other folds.",
@@ -261,7 +270,7 @@ def _undefined_folds(y, splits, scoring):
     return undefined
 
 
-def _tabulate(candidates, rows, undefined):
+def _tabulate(candidates: list[dict[str, Any]], rows: list[list[Row]], undefined: list[int]) -> dict[str, Any]:
     """``cv_results_`` with the keys of GridSearchCV, and the doubts; means are over the folds that can be scored."""
     table = np.full((3, len(candidates), len(rows)), np.nan)
     doubts: list[dict[str, None]] = [{} for _ in candidates]
@@ -271,7 +280,7 @@ def _tabulate(candidates, rows, undefined):
             doubts[row.candidate].update(dict.fromkeys(row.doubts))
     scores, fit_time, score_time = table
     scores[:, undefined] = np.nan
-    results: dict = {}
+    results: dict[str, Any] = {}
     for name, values in (("fit_time", fit_time), ("score_time", score_time)):
         results[f"mean_{name}"], results[f"std_{name}"] = values.mean(axis=1), values.std(axis=1)
     for name in sorted({name for params in candidates for name in params}):
@@ -288,8 +297,8 @@ def _tabulate(candidates, rows, undefined):
     return results
 
 
-def _ranks(mean, degenerate):
-    """1 for the best mean; degenerate candidates come behind all others, and failed ones last."""
+def _ranks(mean: np.ndarray, degenerate: np.ndarray) -> np.ndarray:
+    """1 for the best mean; degenerate candidates rank behind all others, and failed ones last."""
     known = mean[~np.isnan(mean)]
     if known.size == 0:
         return np.ones(mean.size, dtype=np.int32)

@@ -13,5 +13,5 @@ from .spectrum import SpectrumDisplay
 __all__ = ["DecisionRegionDisplay", "PathDisplay", "ScoreDistributionDisplay", "SpectrumDisplay"]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

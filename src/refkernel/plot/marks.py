@@ -13,6 +13,8 @@ from .._validation import target_mask
 from ..references import GENERATED
 from .models import reference_map_of, steps_of
 
+__all__ = ["Samples", "points_of", "samples_of"]
+
 
 @dataclass(frozen=True)
 class Samples:
@@ -23,7 +25,8 @@ class Samples:
     is_target: np.ndarray
 
 
-def samples_of(model, X, y) -> Samples:
+def samples_of(model: Any, X: Any, y: Any) -> Samples:
+    """The samples of a picture, after checking that X has the model's features."""
     values = check_array(X, dtype=np.float64)
     d = getattr(model, "n_features_in_", values.shape[1])
     if values.shape[1] != d:
@@ -31,8 +34,8 @@ def samples_of(model, X, y) -> Samples:
     return Samples(X, values, target_mask(values, y))
 
 
-def points_of(model, samples) -> dict[str, np.ndarray]:
-    """The points to mark by kind, in the space of X; kinds without points are left out."""
+def points_of(model: Any, samples: Samples) -> dict[str, np.ndarray]:
+    """The points to mark, by kind, in the space of X; kinds without points are left out."""
     steps, is_target = steps_of(model), samples.is_target
     points = {"targets": samples.values[is_target], "known outliers": samples.values[~is_target]}
     if hasattr(steps[-1], "support_vectors_"):
@@ -46,8 +49,8 @@ def points_of(model, samples) -> dict[str, np.ndarray]:
     return {kind: found for kind, found in points.items() if len(found)}
 
 
-def _located(samples, steps, indices, vectors) -> np.ndarray:
-    """Vectors that came out of some steps, in the space of X: their rows of X, or what undoing the steps gives."""
+def _located(samples: Samples, steps: list[Any], indices: np.ndarray, vectors: Any) -> np.ndarray:
+    """The output of some steps in the space of X: the rows of X that it came from, or the result of undoing the steps."""
     inputs = [samples.X]
     for step in steps:
         inputs.append(step.transform(inputs[-1]))
@@ -60,12 +63,12 @@ def _located(samples, steps, indices, vectors) -> np.ndarray:
     return np.concatenate([samples.values[indices[is_row]], rest])
 
 
-def _undone(step, vectors, n_features) -> np.ndarray:
-    """What a step made ``vectors`` from; no rows (of ``n_features`` features) if the step cannot be undone."""
+def _undone(step: Any, vectors: np.ndarray, n_features: int) -> np.ndarray:
+    """The input of a step that gave ``vectors``; no rows (of ``n_features`` features) if the step cannot be undone."""
     if len(vectors) and hasattr(step, "inverse_transform"):
         return _dense(step.inverse_transform(vectors))
     return np.empty((0, n_features))
 
 
-def _dense(X) -> np.ndarray:
+def _dense(X: Any) -> np.ndarray:
     return X.toarray() if sp.issparse(X) else np.asarray(X)

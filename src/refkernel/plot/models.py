@@ -7,19 +7,21 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+__all__ = ["decisions_of", "final_of", "reference_map_of", "steps_of"]
 
-def steps_of(model) -> list[Any]:
+
+def steps_of(model: Any) -> list[Any]:
     """The fitted steps of a pipeline, of the best estimator of a search, or the model alone."""
     model = getattr(model, "best_estimator_", model)
     return [step for _, step in model.steps if step not in (None, "passthrough")] if hasattr(model, "steps") else [model]
 
 
-def final_of(model) -> tuple[Any, str]:
-    """The classifier of a model, and what its parameters' names begin with."""
+def final_of(model: Any) -> tuple[Any, str]:
+    """The classifier of a model, and the prefix of its parameters' names."""
     return (model.steps[-1][1], f"{model.steps[-1][0]}__") if hasattr(model, "steps") else (model, "")
 
 
-def reference_map_of(steps) -> tuple[int, Any] | None:
+def reference_map_of(steps: list[Any]) -> tuple[int, Any] | None:
     """The first fitted reference map or kernel, and the number of the step that holds it."""
     for number, step in enumerate(steps):
         for part in (step, getattr(step, "kernel_", None)):
@@ -28,7 +30,8 @@ def reference_map_of(steps) -> tuple[int, Any] | None:
     return None
 
 
-def decisions_of(model, X) -> np.ndarray:
+def decisions_of(model: Any, X: Any) -> np.ndarray:
+    """Decision values; raise if the model has none."""
     check_is_fitted(model)
     if not hasattr(model, "decision_function"):
         raise ValueError(f"{type(model).__name__} has no decision_function: pass a classifier, or a pipeline that ends in one.")

@@ -1,41 +1,57 @@
-"""What nu or C does."""
+"""The effect of nu or C."""
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 
+from .._typing import MatrixLike
 from .._validation import as_labels, check_choice, target_mask
 from ..metrics import geometric_mean, true_rates
 from .models import final_of
 from .style import BLUE, GREEN, INK, ORANGE, PURPLE, VERMILION, axes_of, finish, pyplot
 
+__all__ = ["PathDisplay"]
+
 STEPS = 20
-"""Default number of values of nu on a path: every 0.05, so that the bound appears as a line."""
+"""The default number of values of nu on a path: every 0.05, so that the bound looks like a line."""
 
 SEED = 0
-"""Used where random_state is None: all fits must draw the same references, or the lines would show the draws."""
+"""Used if random_state is None: all fits must draw the same references, or the lines would show differences between draws."""
 
 
 class PathDisplay:
-    """What nu (or C) does: the shares of rejected targets and of support vectors, and the bound that lies between them.
+    """The effect of nu (or C): the shares of rejected targets and of support vectors, and the bound between them.
 
     nu bounds the share of rejected training targets from above and that of support vectors from below; for C the bound is 1 / (n C).
     If known outliers repel, with dual weights that sum to -s, the bound is 1 + s times as high.
 
     Parameters
     ----------
-    parameter : "nu" or "C".
-    values : (q,) its values, ascending.
-    bound : (q,) lies between the next two.
-    rejected, support : (q,) shares of the n targets: those left outside, and those that are support vectors.
-    tnr : (q,) optional, the share of given outliers that is rejected.
-    title : str
+    parameter : {"nu", "C"}
+        The parameter on the horizontal axis.
+    values : ndarray of shape (q,)
+        Its values, ascending.
+    bound : ndarray of shape (q,)
+        The bound, which lies between ``rejected`` and ``support``.
+    rejected, support : ndarray of shape (q,)
+        The shares of the n targets that are left outside, and that are support vectors.
+    tnr : ndarray of shape (q,), optional
+        The share of the given outliers that is rejected.
+    title : str, default=""
+        The title of the axes.
 
     Attributes
     ----------
-    ax_, figure_ : what it was drawn in.
-    lines_ : dict, the drawn lines by label.
+    ax_ : matplotlib axes
+        The axes that it was drawn in.
+    figure_ : matplotlib figure
+        The figure of these axes.
+    lines_ : dict
+        The drawn lines by label.
 
     Examples
     --------
@@ -47,7 +63,20 @@ class PathDisplay:
     (True, True)
     """
 
-    def __init__(self, *, parameter, values, bound, rejected, support, tnr=None, title=""):
+    ax_: Any
+    figure_: Any
+
+    def __init__(
+        self,
+        *,
+        parameter: str,
+        values: np.ndarray,
+        bound: np.ndarray,
+        rejected: np.ndarray,
+        support: np.ndarray,
+        tnr: np.ndarray | None = None,
+        title: str = "",
+    ) -> None:
         self.parameter = parameter
         self.values = values
         self.bound = bound
@@ -57,21 +86,41 @@ class PathDisplay:
         self.title = title
 
     @classmethod
-    def from_estimator(cls, model, X, y=None, *, parameter="nu", values=None, ax=None, legend=True):
+    def from_estimator(
+        cls,
+        model: Any,
+        X: MatrixLike,
+        y: npt.ArrayLike | None = None,
+        *,
+        parameter: str = "nu",
+        values: npt.ArrayLike | None = None,
+        ax: Any = None,
+        legend: bool = True,
+    ) -> Self:
         """Fit a copy of the model on X for every value of its parameter, and draw how the rows of X are classified.
 
         Parameters
         ----------
-        model : SVDD or another classifier with nu and support vectors, a pipeline that ends in one, or a fitted search; it is not changed
+        model : SVDD, OneClassSVM, a pipeline that ends in one, or a fitted search
+            A classifier with nu and support vectors; it is cloned, not changed.
         X : array-like or data frame of shape (n_samples, n_features)
+            Training samples.
         y : array-like of shape (n_samples,), optional
             -1 marks known outliers: with them, TPR, TNR and Gmean are drawn too. All rates are of training samples: they show the
-            trade-off, and say little about new samples. Use ``OneClassGridSearch`` to estimate those.
+            trade-off, and say little about new samples. Use ``OneClassGridSearch`` to estimate rates of new samples.
         parameter : {"nu", "C"}, default="nu"
+            The parameter to vary.
         values : array-like, optional
             By default nu = 0.05, 0.1, … 1, or the equivalent C.
         ax : matplotlib axes, optional
+            The axes to draw in; a new figure by default.
         legend : bool, default=True
+            Whether to draw a legend beside the axes.
+
+        Returns
+        -------
+        self
+            The display, drawn.
         """
         pyplot()
         check_choice("parameter", parameter, ("nu", "C"))
@@ -81,14 +130,14 @@ class PathDisplay:
             raise ValueError(f"{type(final).__name__} has no {parameter} to follow: a path needs SVDD (nu or C) or OneClassSVM (nu).")
         is_target = target_mask(X if hasattr(X, "shape") else np.asarray(X), y)
         n = is_target.sum()
-        values = np.sort(_path_values(parameter, n) if values is None else np.asarray(values, dtype=np.float64))
-        if values.ndim != 1 or values.size == 0:
-            raise ValueError(f"values has shape {values.shape}; it must be a list of at least one {parameter}.")
-        rejected, support, tnr, repelled = np.array([_shares(_refitted(model, parameter, value, X, y), X, is_target) for value in values]).T
+        steps = np.sort(_path_values(parameter, n) if values is None else np.asarray(values, dtype=np.float64))
+        if steps.ndim != 1 or steps.size == 0:
+            raise ValueError(f"values has shape {steps.shape}; it must be a list of at least one {parameter}.")
+        rejected, support, tnr, repelled = np.array([_shares(_refitted(model, parameter, value, X, y), X, is_target) for value in steps]).T
         display = cls(
             parameter=parameter,
-            values=values,
-            bound=(values if parameter == "nu" else 1.0 / (n * values)) * (1.0 + repelled),
+            values=steps,
+            bound=(steps if parameter == "nu" else 1.0 / (n * steps)) * (1.0 + repelled),
             rejected=rejected,
             support=support,
             tnr=None if is_target.all() else tnr,
@@ -96,10 +145,23 @@ class PathDisplay:
         )
         return display.plot(ax, legend=legend)
 
-    def plot(self, ax=None, *, legend=True):
-        """Draw into ``ax``, or into a new figure."""
+    def plot(self, ax: Any = None, *, legend: bool = True) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            The axes to draw in; a new figure by default.
+        legend : bool, default=True
+            Whether to draw a legend beside the axes.
+
+        Returns
+        -------
+        self
+            The display, drawn.
+        """
         self.ax_, self.figure_ = axes_of(ax)
-        lines = {
+        lines: dict[str, tuple[np.ndarray, dict[str, Any]]] = {
             "support vectors (share of targets)": (self.support, {"color": BLUE, "marker": "o"}),
             "bound by theory": (self.bound, {"color": INK, "ls": "--"}),
             "rejected targets (share)": (self.rejected, {"color": ORANGE, "marker": "s"}),
@@ -119,22 +181,22 @@ class PathDisplay:
         return self
 
 
-def _path_values(parameter, n) -> np.ndarray:
+def _path_values(parameter: str, n: int) -> np.ndarray:
     """nu in equal steps up to 1, or the equivalent C for n targets."""
     nu = np.arange(1, STEPS + 1) / STEPS
     return nu if parameter == "nu" else 1.0 / (n * nu)
 
 
-def _refitted(model, parameter, value, X, y):
+def _refitted(model: Any, parameter: str, value: float, X: Any, y: Any) -> Any:
     """A copy of the model with one value of nu or C, fitted; random draws do not depend on the value."""
     final, prefix = final_of(model)
-    params = {f"{prefix}{name}": None for name in ("nu", "C") if name in final.get_params(deep=False)}  # one excludes the other
+    params = {f"{prefix}{name}": None for name in ("nu", "C") if name in final.get_params(deep=False)}  # only one of them may be given
     params |= {name: SEED for name, given in model.get_params().items() if name.endswith("random_state") and given is None}
     return clone(model).set_params(**{**params, f"{prefix}{parameter}": float(value)}).fit(X, y)
 
 
-def _shares(fitted, X, is_target) -> tuple[float, float, float, float]:
-    """Shares: rejected targets, targets that are support vectors, rejected outliers; and what the outliers' weights sum to, negated."""
+def _shares(fitted: Any, X: Any, is_target: np.ndarray) -> tuple[float, float, float, float]:
+    """The shares of rejected targets, of targets that are support vectors and of rejected outliers; the outliers' total |weight|."""
     final, _ = final_of(fitted)
     if not hasattr(final, "support_"):
         raise ValueError(f"{type(final).__name__} has no support vectors to count: a path needs SVDD (nu or C) or OneClassSVM (nu).")

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.decomposition import PCA
 
+from .marks import Samples
+
+__all__ = ["Plane", "like", "names_of", "plane_of", "ranges"]
+
 MARGIN = 0.12
-"""Share of the data's range that is added on each side: room for a boundary outside the samples."""
+"""The share of the data's range added on each side: room for a boundary outside the samples."""
 
 
 @dataclass(frozen=True)
@@ -21,16 +27,16 @@ class Plane:
     labels: tuple[str, str]
     note: tuple[str, ...] = ()
 
-    def project(self, X) -> np.ndarray:
-        """The coordinates (n × 2) of samples moved straight onto the plane."""
+    def project(self, X: np.ndarray) -> np.ndarray:
+        """The coordinates (n × 2) of samples projected onto the plane."""
         return (X - self.origin) @ self.axes.T
 
-    def lift(self, P) -> np.ndarray:
+    def lift(self, P: np.ndarray) -> np.ndarray:
         """The samples (n × d) at coordinates of the plane."""
         return self.origin + P @ self.axes
 
 
-def plane_of(samples, features, names) -> Plane:
+def plane_of(samples: Samples, features: Sequence[str | int] | None, names: list[str]) -> Plane:
     """The plane of two features, or of two principal components if X has more and none are named."""
     d = samples.values.shape[1]
     if d < 2:
@@ -44,7 +50,7 @@ def plane_of(samples, features, names) -> Plane:
     return Plane(origin, np.eye(d)[numbers], (names[numbers[0]], names[numbers[1]]), note)
 
 
-def _principal_plane(X) -> Plane:
+def _principal_plane(X: np.ndarray) -> Plane:
     if X.shape[0] < 2:
         raise ValueError("Principal components need at least 2 samples; X has 1. Pass features, two names or numbers.")
     pca = PCA(2, svd_solver="full").fit(X)
@@ -52,7 +58,7 @@ def _principal_plane(X) -> Plane:
     return Plane(pca.mean_, pca.components_, (first, second), ("plane of two principal components",))
 
 
-def _numbers(features, names) -> list[int]:
+def _numbers(features: Any, names: list[str]) -> list[int]:
     """Two different column numbers from names or numbers."""
     numbers = [_number(feature, names) for feature in ([features] if isinstance(features, str | Integral) else features)]
     if len(numbers) != 2 or numbers[0] == numbers[1]:
@@ -60,7 +66,7 @@ def _numbers(features, names) -> list[int]:
     return numbers
 
 
-def _number(feature, names) -> int:
+def _number(feature: Any, names: list[str]) -> int:
     if feature in names:
         return names.index(feature)
     if isinstance(feature, Integral) and 0 <= int(feature) < len(names):
@@ -68,19 +74,19 @@ def _number(feature, names) -> int:
     raise ValueError(f"X has no feature {feature!r}. Use two of the names {names}, or numbers from 0 to {len(names) - 1}.")
 
 
-def names_of(model, X) -> list[str]:
+def names_of(model: Any, X: Any) -> list[str]:
     """The features' names: those of a data frame, those that the model was fitted with, or numbers."""
     names = X.columns if hasattr(X, "columns") else getattr(model, "feature_names_in_", None)
     d = np.shape(X)[1]
     return [str(name) for name in names] if names is not None and len(names) == d else [f"feature {i}" for i in range(d)]
 
 
-def like(X, values):
-    """Values as a data frame with the columns of X, where X is one."""
+def like(X: Any, values: np.ndarray) -> Any:
+    """Values as a data frame with the columns of X if X is one."""
     return type(X)(dict(zip(X.columns, values.T, strict=True))) if hasattr(X, "columns") else values
 
 
-def ranges(P, grid) -> tuple[np.ndarray, np.ndarray]:
+def ranges(P: np.ndarray, grid: int) -> tuple[np.ndarray, np.ndarray]:
     """Coordinates of a grid over points of the plane and the margin around them."""
     low, high = P.min(axis=0), P.max(axis=0)
     margin = MARGIN * np.where(high > low, high - low, 1.0)

@@ -1,10 +1,13 @@
-"""Where a model accepts."""
+"""The region that a model accepts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,24 +16,35 @@ from .models import decisions_of, steps_of
 from .planes import like, names_of, plane_of, ranges
 from .style import BLUE, MARKS, PALE, axes_of, legend_beside, pyplot
 
+__all__ = ["DecisionRegionDisplay"]
+
 
 class DecisionRegionDisplay:
-    """Where a model accepts, on a plane through the samples, with the samples, support vectors and references.
+    """The region that a model accepts, on a plane through the samples, with samples, support vectors and references.
 
     Parameters
     ----------
-    x1, x2 : (g,) coordinates of the grid.
-    decisions : (g, g) decision values; row i belongs to ``x2[i]``.
-    marks : dict, points (k, 2) on the plane by kind: "references", "generated references", "targets", "known outliers",
-        "support vectors".
-    labels : the names of the two axes.
-    title : str
+    x1, x2 : ndarray of shape (g,)
+        Coordinates of the grid.
+    decisions : ndarray of shape (g, g)
+        Decision values; row i belongs to ``x2[i]``.
+    marks : dict
+        Points (k × 2) on the plane by kind: "references", "generated references", "targets", "known outliers", "support vectors".
+    labels : tuple of str
+        The names of the two axes.
+    title : str, default=""
+        The title of the axes.
 
     Attributes
     ----------
-    ax_, figure_ : what it was drawn in.
-    region_, boundary_ : the shaded area and the line around it; None if nothing is accepted, or if there is no boundary.
-    marks_ : dict, the drawn points by kind.
+    ax_ : matplotlib axes
+        The axes that it was drawn in.
+    figure_ : matplotlib figure
+        The figure of these axes.
+    region_, boundary_ : matplotlib contours or None
+        The shaded area and the line around it; None if nothing is accepted, or if there is no boundary.
+    marks_ : dict
+        The drawn points by kind.
 
     Examples
     --------
@@ -42,7 +56,19 @@ class DecisionRegionDisplay:
     ('SVDD', ['support vectors', 'targets'])
     """
 
-    def __init__(self, *, x1, x2, decisions, marks, labels=("feature 0", "feature 1"), title=""):
+    ax_: Any
+    figure_: Any
+
+    def __init__(
+        self,
+        *,
+        x1: np.ndarray,
+        x2: np.ndarray,
+        decisions: np.ndarray,
+        marks: dict[str, np.ndarray],
+        labels: tuple[str, str] = ("feature 0", "feature 1"),
+        title: str = "",
+    ) -> None:
         self.x1 = x1
         self.x2 = x2
         self.decisions = decisions
@@ -51,12 +77,23 @@ class DecisionRegionDisplay:
         self.title = title
 
     @classmethod
-    def from_estimator(cls, model, X, y=None, *, features=None, grid=200, ax=None, legend=True):
+    def from_estimator(
+        cls,
+        model: Any,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
+        *,
+        features: Sequence[str | int] | None = None,
+        grid: int = 200,
+        ax: Any = None,
+        legend: bool = True,
+    ) -> Self:
         """Draw a fitted model on the plane of two features or of two principal components.
 
         Parameters
         ----------
-        model : a fitted outlier detector, a pipeline that ends in one, or a search over them
+        model : fitted outlier detector
+            A detector, a pipeline that ends in one, or a search over them.
         X : array-like or data frame of shape (n_samples, n_features)
             The samples to show, preferably the training samples.
         y : array-like of shape (n_samples,), optional
@@ -68,7 +105,14 @@ class DecisionRegionDisplay:
         grid : int, default=200
             Points of the grid along each axis.
         ax : matplotlib axes, optional
+            The axes to draw in; a new figure by default.
         legend : bool, default=True
+            Whether to draw a legend beside the axes.
+
+        Returns
+        -------
+        self
+            The display, drawn.
 
         Notes
         -----
@@ -90,8 +134,21 @@ class DecisionRegionDisplay:
         title = ", ".join([type(steps_of(model)[-1]).__name__, *plane.note])
         return cls(x1=x1, x2=x2, decisions=decisions, marks=marks, labels=plane.labels, title=title).plot(ax, legend=legend)
 
-    def plot(self, ax=None, *, legend=True):
-        """Draw into ``ax``, or into a new figure."""
+    def plot(self, ax: Any = None, *, legend: bool = True) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            The axes to draw in; a new figure by default.
+        legend : bool, default=True
+            Whether to draw a legend beside the axes.
+
+        Returns
+        -------
+        self
+            The display, drawn.
+        """
         self.ax_, self.figure_ = axes_of(ax)
         low, high = self.decisions.min(), self.decisions.max()
         self.region_ = self.boundary_ = None
@@ -110,7 +167,7 @@ class DecisionRegionDisplay:
         return self
 
     @staticmethod
-    def _accepted():
+    def _accepted() -> Any:
         from matplotlib.patches import Patch
 
         return Patch(facecolor=PALE, edgecolor=BLUE, linewidth=1.8, label="accepted")

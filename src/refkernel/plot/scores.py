@@ -1,30 +1,43 @@
-"""How decision values spread."""
+"""The distribution of decision values."""
 
 from __future__ import annotations
 
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
+from .._typing import MatrixLike
 from .._validation import target_mask
 from .models import decisions_of, steps_of
 from .style import BLUE, INK, PALE, VERMILION, axes_of, finish, pyplot
 
+__all__ = ["ScoreDistributionDisplay"]
+
 
 class ScoreDistributionDisplay:
-    """How the decision values of targets and outliers spread around the threshold 0.
+    """The distribution of the decision values of targets and outliers around the threshold 0.
 
     Parameters
     ----------
-    decisions : (n,) decision values.
-    is_target : (n,) bool, False for outliers.
-    title : str
+    decisions : ndarray of shape (n,)
+        Decision values.
+    is_target : ndarray of shape (n,)
+        Boolean; False for outliers.
+    title : str, default=""
+        The title of the axes.
 
     Attributes
     ----------
-    ax_, figure_ : what it was drawn in.
-    histograms_ : dict, the drawn steps by kind ("targets", "outliers").
-    threshold_ : the line at 0.
+    ax_ : matplotlib axes
+        The axes that it was drawn in.
+    figure_ : matplotlib figure
+        The figure of these axes.
+    histograms_ : dict
+        The drawn steps by kind ("targets", "outliers").
+    threshold_ : matplotlib line
+        The line at 0.
 
     Examples
     --------
@@ -36,26 +49,67 @@ class ScoreDistributionDisplay:
     'targets: 57 of 60 accepted'
     """
 
-    def __init__(self, *, decisions, is_target, title=""):
+    ax_: Any
+    figure_: Any
+
+    def __init__(self, *, decisions: np.ndarray, is_target: np.ndarray, title: str = "") -> None:
         self.decisions = decisions
         self.is_target = is_target
         self.title = title
 
     @classmethod
-    def from_estimator(cls, model, X, y=None, *, bins=30, ax=None, legend=True):
-        """Draw the decision values of a fitted model on the rows of X; y = -1 marks outliers; without y all are targets."""
+    def from_estimator(
+        cls, model: Any, X: MatrixLike, y: npt.ArrayLike | None = None, *, bins: int = 30, ax: Any = None, legend: bool = True
+    ) -> Self:
+        """Draw the decision values of a fitted model on the rows of X.
+
+        Parameters
+        ----------
+        model : fitted outlier detector
+            Anything with ``decision_function``: a detector, a pipeline that ends in one, or a search over them.
+        X : array-like or data frame of shape (n_samples, n_features)
+            Samples in rows.
+        y : array-like of shape (n_samples,), optional
+            -1 marks outliers; without y all rows are targets.
+        bins : int, default=30
+            The approximate number of bins.
+        ax : matplotlib axes, optional
+            The axes to draw in; a new figure by default.
+        legend : bool, default=True
+            Whether to draw a legend beside the axes.
+
+        Returns
+        -------
+        self
+            The display, drawn.
+        """
         pyplot()
         decisions = decisions_of(model, X)
         is_target = target_mask(decisions, y)
         display = cls(decisions=decisions, is_target=is_target, title=type(steps_of(model)[-1]).__name__)
         return display.plot(ax, bins=bins, legend=legend)
 
-    def plot(self, ax=None, *, bins=30, legend=True):
-        """Draw into ``ax``, or into a new figure: about ``bins`` bins over the whole range; no bin crosses the threshold."""
+    def plot(self, ax: Any = None, *, bins: int = 30, legend: bool = True) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            The axes to draw in; a new figure by default.
+        bins : int, default=30
+            The approximate number of bins over the range of decision values; no bin crosses the threshold.
+        legend : bool, default=True
+            Whether to draw a legend beside the axes.
+
+        Returns
+        -------
+        self
+            The display, drawn.
+        """
         if not isinstance(bins, Integral) or bins < 1:
             raise ValueError(f"bins={bins!r} must be an int >= 1: the number of bins over the range of decision values.")
         self.ax_, self.figure_ = axes_of(ax)
-        self.histograms_ = {}
+        self.histograms_: dict[str, Any] = {}
         edges, accepted = _edges(self.decisions, bins), self.decisions >= 0
         self._draw("targets", self.is_target, "accepted", accepted, edges, facecolor=PALE, edgecolor=BLUE)
         self._draw("outliers", ~self.is_target, "rejected", ~accepted, edges, facecolor="none", edgecolor=VERMILION, hatch="///")
@@ -64,7 +118,7 @@ class ScoreDistributionDisplay:
         finish(self.ax_, legend)
         return self
 
-    def _draw(self, kind, chosen, verb, is_right, edges, **style):
+    def _draw(self, kind: str, chosen: np.ndarray, verb: str, is_right: np.ndarray, edges: np.ndarray, **style: Any) -> None:
         """The histogram of one kind, if it has samples, labelled with the number that is classified correctly."""
         if chosen.any():
             share = 100.0 * np.histogram(self.decisions[chosen], edges)[0] / chosen.sum()
@@ -72,7 +126,7 @@ class ScoreDistributionDisplay:
             self.histograms_[kind] = self.ax_.stairs(share, edges, fill=True, linewidth=1.4, label=label, **style)
 
 
-def _edges(decisions, bins) -> np.ndarray:
+def _edges(decisions: np.ndarray, bins: int) -> np.ndarray:
     """Edges of equal bins over the values; 0 is an edge, so that each bin is accepted or rejected as a whole."""
     low, high = decisions.min(), decisions.max()
     width = (high - low or abs(high) or 1.0) / bins

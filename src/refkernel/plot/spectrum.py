@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .models import reference_map_of, steps_of
 from .style import BLUE, VERMILION, axes_of, finish, pyplot
+
+__all__ = ["SpectrumDisplay"]
 
 
 class SpectrumDisplay:
@@ -14,14 +18,23 @@ class SpectrumDisplay:
 
     Parameters
     ----------
-    eigenvalues : (r,) the kept eigenvalues.
-    floor : float, eigenvalues below it were dropped.
-    n_references : int, the number of references, and so of eigenvalues before the small ones were dropped.
+    eigenvalues : ndarray of shape (rank,)
+        The eigenvalues that were kept.
+    floor : float
+        Eigenvalues below it were dropped.
+    n_references : int
+        The number of references, and so of eigenvalues before the small ones were dropped.
 
     Attributes
     ----------
-    ax_, figure_ : what it was drawn in.
-    line_, floor_line_ : the eigenvalues and the floor (None for a floor of 0, which a logarithmic axis cannot show).
+    ax_ : matplotlib axes
+        The axes that it was drawn in.
+    figure_ : matplotlib figure
+        The figure of these axes.
+    line_ : matplotlib line
+        The eigenvalues.
+    floor_line_ : matplotlib line or None
+        The floor; None for a floor of 0, which a logarithmic axis cannot show.
 
     Examples
     --------
@@ -33,28 +46,59 @@ class SpectrumDisplay:
     'rank 21 of 30 references'
     """
 
-    def __init__(self, *, eigenvalues, floor, n_references):
+    ax_: Any
+    figure_: Any
+
+    def __init__(self, *, eigenvalues: np.ndarray, floor: float, n_references: int) -> None:
         self.eigenvalues = eigenvalues
         self.floor = floor
         self.n_references = n_references
 
     @classmethod
-    def from_estimator(cls, model, *, ax=None, legend=True):
-        """Draw the spectrum of a fitted ReferenceMap or ReferenceKernel, or of the one inside a classifier, pipeline or search."""
+    def from_estimator(cls, model: Any, *, ax: Any = None, legend: bool = True) -> Self:
+        """Draw the spectrum of a fitted model.
+
+        Parameters
+        ----------
+        model : fitted estimator
+            A ReferenceMap or ReferenceKernel, or a classifier, pipeline or search that holds one.
+        ax : matplotlib axes, optional
+            The axes to draw in; a new figure by default.
+        legend : bool, default=True
+            Whether to draw a legend beside the axes.
+
+        Returns
+        -------
+        self
+            The display, drawn.
+        """
         pyplot()
         check_is_fitted(model)
         found = reference_map_of(steps_of(model))
         if found is None:
             raise ValueError(
-                f"{type(model).__name__} holds no ReferenceMap or ReferenceKernel, whose eigenvalues this display shows. "
+                f"{type(model).__name__} has no ReferenceMap or ReferenceKernel, whose eigenvalues this display shows. "
                 "Use, for example, SVDD(ReferenceKernel())."
             )
         fitted = found[1]
         display = cls(eigenvalues=fitted.eigenvalues_, floor=fitted.eigenvalue_floor, n_references=fitted.references_.shape[0])
         return display.plot(ax, legend=legend)
 
-    def plot(self, ax=None, *, legend=True):
-        """Draw into ``ax``, or into a new figure."""
+    def plot(self, ax: Any = None, *, legend: bool = True) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            The axes to draw in; a new figure by default.
+        legend : bool, default=True
+            Whether to draw a legend beside the axes.
+
+        Returns
+        -------
+        self
+            The display, drawn.
+        """
         self.ax_, self.figure_ = axes_of(ax)
         rank = len(self.eigenvalues)
         (self.line_,) = self.ax_.semilogy(np.arange(1, rank + 1), self.eigenvalues, "o-", color=BLUE, ms=3.5, lw=1, label="eigenvalues")

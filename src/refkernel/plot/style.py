@@ -22,7 +22,8 @@ SIZE = (8.0, 4.8)
 """Inches of a new figure: matplotlib's own height, and room for the legend on the right."""
 
 
-def pyplot():
+def pyplot() -> Any:
+    """``matplotlib.pyplot``; raise with the name of the extra if it is not installed."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -30,19 +31,20 @@ def pyplot():
     return plt
 
 
-def axes_of(ax):
+def axes_of(ax: Any) -> tuple[Any, Any]:
     """The axes to draw in and their figure; a new figure, with room for a legend beside the axes, if none are given."""
     if ax is None:
         _, ax = pyplot().subplots(figsize=SIZE, layout="constrained")
     return ax, ax.figure
 
 
-def finish(ax, legend):
+def finish(ax: Any, legend: bool) -> None:
+    """Hide the upper and right spines, and draw the legend if it is wanted."""
     ax.spines[["top", "right"]].set_visible(False)
     if legend:
         legend_beside(ax, ax.get_legend_handles_labels()[0])
 
 
-def legend_beside(ax, handles):
+def legend_beside(ax: Any, handles: list[Any]) -> None:
     """Draw the legend beside the axes, where it covers no data."""
     ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)

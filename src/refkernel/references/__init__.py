@@ -1,9 +1,9 @@
 """Where reference vectors come from: strategies that compose with ``+``.
 
 A strategy draws the reference vectors R (m × d) for one fit from the training rows and a random state. A new
-strategy is a subclass with one ``draw``. Sizes are a fraction of the number of targets n (rounded down), a count,
-or a name, with q the number of outliers: ``"balanced"`` (the article's T = min(n, q)), ``"outliers"`` (q),
-``"rounded_half"`` (n/2, halves rounded up).
+strategy is a subclass with one method, ``draw``. A size is a fraction of the n targets (rounded down), a count, or a
+name, where q is the number of outliers: ``"balanced"`` (the article's T = min(n, q)), ``"outliers"`` (q),
+``"rounded_half"`` (n/2, rounded up).
 
 Examples
 --------
@@ -14,7 +14,7 @@ Examples
 (30, 3)
 """
 
-from .base import GENERATED, Given, References, Strategy, Sum, TrainingRows, as_strategy
+from .base import GENERATED, Given, References, ReferencesLike, Strategy, Sum, TrainingRows, as_strategy
 from .draws import KMeans, Normal, NormalLike, Pushed, Shell, Uniform
 from .named import CASES, NAMES, NEGATIVES_OPTIONS, case, negatives_option
 from .rows import FarthestFirst, LeverageScores, Negatives, Subset, Training, leverage_scores
@@ -33,6 +33,7 @@ __all__ = [
     "NormalLike",
     "Pushed",
     "References",
+    "ReferencesLike",
     "Shell",
     "Strategy",
     "Subset",
@@ -45,3 +46,7 @@ __all__ = [
     "leverage_scores",
     "negatives_option",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,11 +1,11 @@
-"""What every strategy builds on: the rows of a fit, sizes, sums, and what users may give instead of a strategy."""
+"""What all strategies build on: their contract, sums, and what users may pass instead of a strategy."""
 
 from __future__ import annotations
 
 import copy
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,12 @@ from sklearn.utils import check_array
 
 from .._distances import MODERATE
 from .._training import HOW_TO_PASS_OUTLIERS, TrainingRows
+from .._typing import MatrixLike
+
+__all__ = ["GENERATED", "Given", "References", "ReferencesLike", "Size", "Strategy", "Sum", "TrainingRows", "as_strategy"]
+
+Size: TypeAlias = float | int | str
+"""How many references: a fraction of the targets (float), a count (int), "balanced", "outliers" or "rounded_half"."""
 
 GENERATED = -1
 """The index of a reference vector that is not a training row."""
@@ -21,30 +27,84 @@ GENERATED = -1
 
 @dataclass(frozen=True)
 class References:
-    """Reference ``vectors`` (m × d) and, for each, the training row it is (``GENERATED`` where it is none)."""
+    """Reference vectors, and where each of them comes from.
+
+    Parameters
+    ----------
+    vectors : ndarray or sparse matrix of shape (m, n_features)
+        The reference vectors.
+    indices : ndarray of shape (m,)
+        The training row that each vector is; ``GENERATED`` (-1) for a vector that is not a training row.
+
+    Examples
+    --------
+    >>> import numpy as np, refkernel as rk
+    >>> rows = rk.references.TrainingRows.of(np.eye(3))
+    >>> rk.references.Training().draw(rows, np.random.RandomState(0)).indices
+    array([0, 1, 2])
+    """
 
     vectors: Any
     indices: np.ndarray
 
 
 class Strategy(BaseEstimator):
-    """Draws reference vectors; ``a + b`` draws those of a, then those of b."""
+    """The base class of all strategies: a subclass needs one method, ``draw``.
 
-    def draw(self, rows: TrainingRows, random_state) -> References:
+    ``a + b`` draws the references of a, then those of b.
+
+    Examples
+    --------
+    >>> import numpy as np, refkernel as rk
+    >>> class Corners(rk.references.Strategy):
+    ...     def draw(self, rows: TrainingRows, random_state: np.random.RandomState) -> References:
+    ...         low, high = rows.X.min(axis=0), rows.X.max(axis=0)
+    ...         return rk.references.References(np.vstack([low, high]), np.full(2, rk.references.GENERATED))
+    >>> rk.ReferenceMap(references=Corners() + "training").fit(np.eye(3)).references_.shape
+    (5, 3)
+    """
+
+    def draw(self, rows: TrainingRows, random_state: np.random.RandomState) -> References:
+        """Draw the reference vectors for one fit.
+
+        Parameters
+        ----------
+        rows : TrainingRows
+            The training rows: ``rows.X``, and the row numbers ``rows.targets`` and ``rows.outliers``.
+        random_state : RandomState
+            The source of everything random.
+
+        Returns
+        -------
+        References
+            The vectors, and the training row that each of them is.
+        """
         raise NotImplementedError
 
-    def __add__(self, other) -> Sum:
+    def __add__(self, other: ReferencesLike) -> Sum:
         return Sum(self, as_strategy(other))
 
 
 class Sum(Strategy):
-    """The references of ``first`` followed by those of ``second``."""
+    """The references of ``first`` followed by those of ``second``: what ``first + second`` returns.
 
-    def __init__(self, first, second):
+    Parameters
+    ----------
+    first, second : Strategy
+        The two strategies.
+
+    Examples
+    --------
+    >>> import refkernel as rk
+    >>> rk.references.Training() + rk.references.Normal(10)
+    Sum(first=Training(), second=Normal(size=10))
+    """
+
+    def __init__(self, first: Strategy, second: Strategy) -> None:
         self.first = first
         self.second = second
 
-    def draw(self, rows, random_state):
+    def draw(self, rows: TrainingRows, random_state: np.random.RandomState) -> References:
         a, b = self.first.draw(rows, random_state), self.second.draw(rows, random_state)
         parts = [a.vectors, b.vectors]
         vectors = sp.vstack(parts, format="csr") if any(map(sp.issparse, parts)) else np.vstack(parts)
@@ -52,12 +112,24 @@ class Sum(Strategy):
 
 
 class Given(Strategy):
-    """The reference vectors ``R`` (m × d) as they are."""
+    """Reference vectors of your own, used as they are.
 
-    def __init__(self, R):
+    Parameters
+    ----------
+    R : array-like or sparse matrix of shape (m, n_features)
+        The reference vectors, in the units of the samples that the map is fitted on.
+
+    Examples
+    --------
+    >>> import numpy as np, refkernel as rk
+    >>> rk.ReferenceMap(references=rk.references.Given([[0.0], [1.0]])).fit(np.eye(3, 1)).rank_
+    1
+    """
+
+    def __init__(self, R: MatrixLike) -> None:
         self.R = R
 
-    def draw(self, rows, random_state):
+    def draw(self, rows: TrainingRows, random_state: np.random.RandomState) -> References:
         R = check_array(self.R, accept_sparse="csr", dtype=np.float64, input_name="R")
         if R.shape[1] != rows.X.shape[1]:
             raise ValueError(f"The reference vectors have {R.shape[1]} features, the training samples {rows.X.shape[1]}.")
@@ -65,55 +137,69 @@ class Given(Strategy):
 
 
 NAMES: dict[str, Strategy] = {}
-"""Strategies by name; ``named`` fills it, as they stand on this module."""
+"""Strategies by name. ``named`` fills it: it imports the strategies, which import this module."""
+
+ReferencesLike: TypeAlias = str | Strategy | MatrixLike
+"""What users may pass as references: a name, a strategy, or the vectors themselves."""
 
 
-def as_strategy(references) -> Strategy:
-    """The strategy that a user's name, array or object stands for."""
+def as_strategy(references: ReferencesLike) -> Strategy:
+    """Convert a name or an array to a strategy.
+
+    Parameters
+    ----------
+    references : str, Strategy or array-like of shape (m, n_features)
+        What the parameter ``references`` of a map takes.
+
+    Returns
+    -------
+    Strategy
+        The strategy that it stands for; a strategy is returned as it is.
+    """
     if isinstance(references, str):
         if references not in NAMES:
             raise ValueError(f"references={references!r} is not known. Use one of {sorted(NAMES)}, a strategy or an array.")
         return copy.deepcopy(NAMES[references])
-    return references if hasattr(references, "draw") else Given(references)
+    return references if hasattr(references, "draw") else Given(references)  # type: ignore[return-value]
 
 
-def members(rows, indices) -> References:
-    """The training rows of these numbers."""
+def members(rows: TrainingRows, indices: np.ndarray) -> References:
+    """Training rows as references."""
     return References(rows.X[indices], indices)
 
 
-def generated(R) -> References:
-    """Vectors that are no training rows."""
+def generated(R: Any) -> References:
+    """New vectors as references."""
     return References(R, np.full(R.shape[0], GENERATED))
 
 
-def choice(rows, pool, m, random_state, name, kind) -> References:
-    """m of the row numbers in pool, in their order."""
+def choice(rows: TrainingRows, pool: np.ndarray, m: int, random_state: np.random.RandomState, name: str, kind: str) -> References:
+    """m random training rows out of a pool of row numbers, in ascending order."""
     at_most(pool, m, name, kind)
     return members(rows, np.sort(random_state.choice(pool, m, replace=False)))
 
 
-def at_most(pool, m, name, kind) -> int:
-    """m, if the pool holds as many row numbers."""
+def at_most(pool: np.ndarray, m: int, name: str, kind: str) -> int:
+    """m, after checking that the pool holds at least m row numbers."""
     if m > pool.size:
         raise ValueError(f"{name} asks for {m} of {pool.size} {kind}. Lower size.")
     return m
 
 
-def known_outliers(rows) -> np.ndarray:
-    """The numbers of the outlier rows, if there are any."""
+def known_outliers(rows: TrainingRows) -> np.ndarray:
+    """The row numbers of the outliers; raise if there are none."""
     if rows.outliers.size == 0:
-        raise ValueError(f"References from negatives need known outliers, and fit got none: {HOW_TO_PASS_OUTLIERS}.")
+        raise ValueError(f"References from negatives need known outliers, but fit got none: {HOW_TO_PASS_OUTLIERS}.")
     return rows.outliers
 
 
-def float_rows(rows, indices):
-    """The rows of these numbers in double precision, sparse where X is."""
+def float_rows(rows: TrainingRows, indices: np.ndarray) -> Any:
+    """Training rows in double precision, sparse if X is."""
     return rows.X[indices].astype(np.float64)
 
 
-def moderate(X):
-    """(X / unit, unit): where squares of X would overflow or vanish, unit is a power of two near its size, and else 1."""
+def moderate(X: Any) -> tuple[Any, float]:
+    """(X / unit, unit): unit is a power of two near the size of X if squares of X would overflow or vanish, and 1 otherwise."""
     size = float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0))
     unit = 1.0 if size == 0.0 or MODERATE[0] < size < MODERATE[1] else math.ldexp(1.0, math.frexp(size)[1] - 1)
     return (X, 1.0) if unit == 1.0 else (X / unit, unit)

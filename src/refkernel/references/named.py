@@ -1,4 +1,4 @@
-"""Strategies by number and name: the article's cases, the follow-up's options with negatives."""
+"""Strategies by number and by name: the article's cases, and the follow-up's options with known outliers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from sklearn.base import clone
 from .base import NAMES, Strategy
 from .draws import KMeans, Normal, NormalLike, Pushed, Shell, Uniform
 from .rows import FarthestFirst, LeverageScores, Negatives, Subset, Training
+
+__all__ = ["CASES", "NAMES", "NEGATIVES_OPTIONS", "case", "negatives_option"]
 
 CASES = {
     1: Training(),
@@ -51,14 +53,48 @@ NAMES.update(
 
 
 def case(number: int) -> Strategy:
-    """The article's case 1 … 7."""
+    """Return the article's case 1 … 7.
+
+    Parameters
+    ----------
+    number : int
+        1 to 7, as in the article.
+
+    Returns
+    -------
+    Strategy
+        The references of that case.
+
+    Examples
+    --------
+    >>> import refkernel as rk
+    >>> rk.references.case(5)
+    Sum(first=Training(), second=Negatives())
+    """
     if number not in CASES:
         raise ValueError(f"case({number!r}): the article's cases are numbered 1 to 7.")
     return clone(CASES[number])
 
 
 def negatives_option(number: int) -> Strategy:
-    """The reference set 1 … 9 of the follow-up with negatives (Raitoharju 2025); 7 is its recommendation."""
+    """Return the reference set 1 … 9 of the follow-up with known outliers (Raitoharju 2025); it recommends 7.
+
+    Parameters
+    ----------
+    number : int
+        1 to 9, as in the follow-up.
+
+    Returns
+    -------
+    Strategy
+        The references of that option.
+
+    Examples
+    --------
+    >>> import refkernel as rk
+    >>> rk.references.negatives_option(3)
+    Negatives(size='outliers')
+    """
     if number not in NEGATIVES_OPTIONS:
         raise ValueError(f"negatives_option({number!r}): the options are numbered 1 to 9.")
     return clone(NEGATIVES_OPTIONS[number])

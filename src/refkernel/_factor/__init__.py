@@ -1,0 +1,27 @@
+"""Factorisations of the references' kernel matrix: one for the map, and a cheaper one where only inner products count.
+
+Symbols as in ``feature_map``: ``K_RR`` (m × m), ``K_ZR = k(Z, R)``, ``mu`` the column means of K_RR, ``J = I - 11'/m``.
+"""
+
+from .centring import centred, column_means, distinct_rows
+from .checks import check_floor, check_rank, check_references
+from .factor import Factor, Factorisation, factorise
+from .tridiagonal import FEWEST_BELOW, Tridiagonal
+from .whitening import FEW_BELOW, LARGE, Whitening
+
+__all__ = [
+    "FEWEST_BELOW",
+    "FEW_BELOW",
+    "LARGE",
+    "Factor",
+    "Factorisation",
+    "Tridiagonal",
+    "Whitening",
+    "centred",
+    "check_floor",
+    "check_rank",
+    "check_references",
+    "column_means",
+    "distinct_rows",
+    "factorise",
+]

@@ -1,0 +1,53 @@
+"""Centring the references' kernel matrix, with references that repeat each other held once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._jit import njit
+
+
+def distinct_rows(R: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Row numbers of the first of each distinct row, and for every row which of these it equals; None if no row repeats."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        _, group, sizes = np.unique(R.sum(axis=1), return_inverse=True, return_counts=True)
+    if sizes.size == len(R):
+        return None
+    known: dict[int | bytes, int] = {}
+    alike = sizes[group] > 1  # equal rows have equal sums
+    which = np.array([known.setdefault((R[i] + 0.0).tobytes() if alike[i] else i, len(known)) for i in range(len(R))])  # -0.0 is 0.0
+    return None if len(known) == len(R) else (np.unique(which, return_index=True)[1], which)
+
+
+@njit(cache=True, nogil=True)
+def column_means(K, counts):
+    """Column means of K, row i weighted by counts[i]."""
+    mu = np.zeros(K.shape[1])
+    m = 0.0
+    for i in range(K.shape[0]):
+        m += counts[i]
+        for j in range(mu.size):
+            mu[j] += counts[i] * K[i, j]
+    for j in range(mu.size):
+        mu[j] /= m
+    return mu
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})  # lets sums use vector registers
+def centred(K, mu, counts):
+    """W^½ JKJ W^½ for the symmetric K, given its column means and the count of each row (W).
+
+    Each row is shifted by its own mean, so that it sums to 0 up to rounding.
+    """
+    roots = np.sqrt(counts)
+    m = counts.sum()
+    Kc = np.empty(K.shape)
+    for i in range(mu.size):
+        mean = 0.0
+        for j in range(mu.size):
+            Kc[i, j] = K[i, j] - mu[j]
+            mean += counts[j] * Kc[i, j]
+        mean /= m
+        for j in range(mu.size):
+            Kc[i, j] = (Kc[i, j] - mean) * (roots[i] * roots[j])
+    return Kc

@@ -1,0 +1,59 @@
+"""Validates the docstrings of the public names with numpydoc: `python tools/docstrings.py`; settings in pyproject.toml."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from numpydoc.validate import validate
+
+import refkernel
+
+SETTINGS = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["numpydoc_validation"]
+CLASSES_ONLY = ("EX01",)
+"""Checks for classes: methods need no example of their own."""
+
+
+def public_names() -> Iterator[tuple[str, bool]]:
+    """Every public function, class and method by its path, and whether it is a class."""
+    modules = [name for name in refkernel.__all__ if inspect.ismodule(getattr(refkernel, name))]
+    for module in ("refkernel", *(f"refkernel.{name}" for name in modules), "refkernel.onnx_export"):
+        members = importlib.import_module(module)
+        for name in members.__all__:
+            member = getattr(members, name)
+            if inspect.isfunction(member):
+                yield f"{module}.{name}", False
+            elif inspect.isclass(member) and not issubclass(member, Exception):
+                yield f"{module}.{name}", True
+                yield from ((f"{module}.{name}.{method}", False) for method in own_methods(member))
+
+
+def own_methods(of: type) -> list[str]:
+    """The public methods that this package defines and documents; an override without a docstring inherits one."""
+    found = inspect.getmembers(of, lambda member: inspect.isfunction(member) or inspect.ismethod(member))
+    own = {name: method for name, method in found if not name.startswith("_") and method.__module__.startswith("refkernel")}
+    return [name for name, method in own.items() if method.__doc__ or not inspect.getdoc(method)]
+
+
+def problems(name: str, is_class: bool) -> list[str]:
+    """What numpydoc finds wrong, as far as the settings ask for it."""
+    checks = [check for check in SETTINGS["checks"] if is_class or check not in CLASSES_ONLY]
+    return [f"{name}: {code} {text}" for code, text in validate(name)["errors"] if code in checks]
+
+
+def main() -> None:
+    """Print every problem, and exit with 1 if there is one."""
+    excluded = re.compile("|".join(SETTINGS["exclude"]) or "(?!)")
+    checked = [(name, is_class) for name, is_class in public_names() if not excluded.search(name)]
+    found = [problem for name, is_class in checked for problem in problems(name, is_class)]
+    print("\n".join([*found, f"{len(checked)} public docstrings checked, {len(found)} problems."]))
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()
