@@ -39,7 +39,18 @@ class FarSamplesWarning(UserWarning):
 
 
 def printable(text: str) -> str:
-    """The text with control characters spelled out (``\\x1b``), so that a terminal shows them and does not obey them."""
+    """Spell out control characters (``\\x1b``), so that a terminal shows them and does not obey them.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+        The same text without control characters other than line ends.
+    """
     return "".join(letter if letter == "\n" or not _is_control(letter) else letter.encode("unicode_escape").decode() for letter in text)
 
 

@@ -233,8 +233,10 @@ class AutoDetector(OutlierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X, y
-            As for ``fit``.
+        X : array-like of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,), optional
+            -1 marks known outliers.
         **kwargs
             Passed to ``fit``.
 

@@ -6,10 +6,11 @@ A file whose bytes differ from the published ones is never parsed, and never sta
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from types import ModuleType
 
 from ..exceptions import DataError, DownloadError
 
@@ -39,7 +40,7 @@ class PublishedFiles:
         where = f"(data_dir=, --data-dir, or REFKERNEL_DATA with them in {self.folder}/)"
         return f"get the files by hand from {self.page} and pass their folder {where}"
 
-    def content(self, name: str, data_dir: str | os.PathLike | None = None) -> bytes:
+    def content(self, name: str, data_dir: str | os.PathLike[str] | None = None) -> bytes:
         """The verified bytes of a file: from data_dir, else REFKERNEL_DATA, else the cache, else downloaded into it."""
         path = self._local_path(name, data_dir) or self.cached_path(name)
         content = path.read_bytes()
@@ -66,7 +67,7 @@ class PublishedFiles:
             ) from error
         return path
 
-    def _local_path(self, name, data_dir):
+    def _local_path(self, name: str, data_dir: str | os.PathLike[str] | None) -> Path | None:
         """The file where the user keeps it; None if it must come from the cache."""
         if data_dir is not None:
             path = Path(data_dir) / name
@@ -79,16 +80,16 @@ class PublishedFiles:
         path = Path(folder or "") / self.folder / name
         return path if folder and path.is_file() else None
 
-    def _is_published(self, name, content):
+    def _is_published(self, name: str, content: bytes) -> bool:
         return sha256(content).hexdigest() == self.digests[name]
 
-    def _download(self, name, folder):
+    def _download(self, name: str, folder: Path) -> None:
         """Download the file into the folder; it gets its name only once its checksum is verified."""
         pooch = self._pooch()
         downloader = pooch.HTTPDownloader(timeout=TIMEOUT)
         pooch.retrieve(self.base_url + name, known_hash=f"sha256:{self.digests[name]}", fname=name, path=folder, downloader=downloader)
 
-    def _pooch(self):
+    def _pooch(self) -> ModuleType:
         try:
             import pooch
         except ImportError as error:
@@ -96,6 +97,6 @@ class PublishedFiles:
         return pooch
 
 
-def cache_folder(pooch) -> Path:
+def cache_folder(pooch: Callable[[], ModuleType]) -> Path:
     """``$REFKERNEL_CACHE``, or where ``pooch()`` keeps a user's caches."""
     return Path(os.environ.get("REFKERNEL_CACHE") or pooch().os_cache("refkernel"))

@@ -98,7 +98,13 @@ class Kernel(BaseEstimator):
         return PRECISION
 
     def in_map(self) -> Kernel:
-        """This kernel as the base of a reference map."""
+        """Return this kernel as the base of a reference map.
+
+        Returns
+        -------
+        Kernel
+            The kernel itself, unless its default width is another one there.
+        """
         return self
 
     def resolve(self, rows: TrainingRows, sample_weight: np.ndarray | None = None, random_state: RandomStateLike = None) -> Kernel:
