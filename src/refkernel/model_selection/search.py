@@ -6,6 +6,7 @@ import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -22,7 +23,7 @@ from .._progress import progress
 from .._sklearn import BaseSearchCV
 from .._threads import in_parallel, one_blas_thread
 from .._typing import MatrixLike, RandomStateLike
-from .._validation import OUTLIER, is_number
+from .._validation import OUTLIER
 from .candidates import Alone, clone_values, plan
 from .engine import Row, Scores, Task, evaluate
 from .scoring import Scoring, as_scoring
@@ -128,7 +129,7 @@ class OneClassGridSearch(BaseSearchCV):
         self
             The search, with ``best_estimator_`` fitted on all data.
         """
-        if self.error_score != "raise" and not (is_number(self.error_score) or np.isnan(self.error_score)):
+        if self.error_score != "raise" and not isinstance(self.error_score, Real):
             raise ValueError(f'error_score={self.error_score!r} must be a number or "raise".')
         X, y = indexable(X, y)
         y = None if y is None else column_or_1d(y)
