@@ -81,9 +81,9 @@ EXPECTED_FAILURES = {
 
 @parametrize_with_checks(
     [
-        rk.ConformalDetector(rk.SVDD(), 0.3),
-        rk.ConformalDetector(rk.SVDD(), 0.3, scored_by="full"),
-        rk.ConformalDetector(rk.OneClassSVM(), 0.3, method="split", calibration_size=0.5),
+        rk.ConformalDetector(rk.SVDD(rk.RBF(1.0)), 0.3),
+        rk.ConformalDetector(rk.SVDD(rk.RBF(1.0)), 0.3, scored_by="full"),
+        rk.ConformalDetector(rk.OneClassSVM(rk.RBF(1.0)), 0.3, method="split", calibration_size=0.5),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )
@@ -274,7 +274,7 @@ def test_all_methods_agree_on_an_estimator_that_learns_nothing(samples):
 def test_decisions_agree_with_p_values_and_rise_with_the_score(method, scored_by, samples):
     """A sample is rejected where p is at most the rate; the decision's sign says the same, and its order is that of the scores."""
     X, new = samples(80, 2, 0), 2 * samples(200, 2, 1)
-    detector = rk.ConformalDetector(rk.SVDD(), 0.1, method=method, scored_by=scored_by, random_state=0).fit(X)
+    detector = rk.ConformalDetector(rk.SVDD(rk.RBF(1.0)), 0.1, method=method, scored_by=scored_by, random_state=0).fit(X)
     p, decision = detector.p_values(new), detector.decision_function(new)
     np.testing.assert_array_equal(detector.predict(new) == -1, p <= detector.false_alarm_rate_ + 1e-12)
     np.testing.assert_array_equal(detector.predict(new) == -1, decision < 0)

@@ -535,7 +535,7 @@ def test_a_search_warns_where_fits_do_not_finish(data):
     """max_iter is heard in a search as it is in a fit."""
     X, y = data
     with pytest.warns(ConvergenceWarning, match="2 as 'not converged'"):
-        rk.OneClassGridSearch(rk.OneClassSVM(max_iter=1), {"nu": [0.3, 0.5]}, refit=False).fit(X, y)
+        rk.OneClassGridSearch(rk.OneClassSVM(rk.RBF(1.0), max_iter=1), {"nu": [0.3, 0.5]}, refit=False).fit(X, y)
 
 
 @pytest.mark.parametrize("change", [{"stopping": "soon"}, {"classifier": "svm"}, {"parameter": "gamma"}])

@@ -166,7 +166,11 @@ def test_known_outliers_feed_the_references_that_ask(samples):
 def test_integer_weights_stand_for_repeated_rows(seed, make, kernel, samples, same_decisions):
     """A weight of 2 is a row given twice, a weight of 0 a row left out, for the bounds and for the kernel's width."""
     X, w = samples(50, 3, seed, offset=2.0), np.random.default_rng(seed).integers(0, 4, 50)
-    same_decisions(make(kernel, nu=0.3).fit(np.repeat(X, w, axis=0)), make(kernel, nu=0.3).fit(X, sample_weight=w), X, 1e-6)
+
+    def model():
+        return make(kernel, nu=0.3, threshold="training")
+
+    same_decisions(model().fit(np.repeat(X, w, axis=0)), model().fit(X, sample_weight=w), X, 1e-6)
 
 
 @every_model

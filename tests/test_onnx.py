@@ -208,7 +208,7 @@ def test_models_fitted_on_sparse_samples_convert(model, samples):
 def test_repelled_negatives_convert(samples):
     """Weights of either sign make the centre of an SVDD that negatives pushed away."""
     X, y = samples(40, 3, 0), np.repeat([1, -1], [30, 10])
-    for kernel in ("rbf", rk.ReferenceKernel(references="case5", random_state=0)):
+    for kernel in (RBF(1.0), rk.ReferenceKernel(references="case5", random_state=0)):
         fitted = rk.SVDD(kernel, nu=0.2, negatives="repel").fit(X, y)
         assert (fitted.dual_coef_ < 0).any()
         assert_same_decisions(fitted, to_onnx(fitted, X), samples(50, 3, 1), np.float64)
@@ -237,7 +237,7 @@ def test_the_graph_is_small(samples):
     """Support vectors only; a one-class SVM on references folds its projection into one weight for each reference."""
     n, m, d = 200, 100, 3
     X = samples(n, d, 0, offset=2.0)
-    plain = rk.OneClassSVM(nu=0.1).fit(X)
+    plain = rk.OneClassSVM(RBF(1.0), nu=0.1).fit(X)
     folded = rk.OneClassSVM(rk.ReferenceKernel(references="subset", center=False, random_state=0)).fit(X)
     few = 3 * d + 20  # the origin and single numbers
     assert plain.support_.size < n / 2
@@ -276,14 +276,14 @@ def test_outputs_are_named_as_skl2onnx_names_them(samples):
 def test_data_frames_give_one_input_for_each_column(dtype, samples):
     """The columns, fed by name, give the decisions of the frame."""
     frame = pd.DataFrame(samples(40, 3, 0), columns=["a", "b", "c"]).astype(dtype)
-    for model in (rk.SVDD().fit(frame), make_pipeline(rk.TargetScaler(), rk.SVDD()).fit(frame)):
+    for model in (rk.SVDD(RBF(1.0)).fit(frame), make_pipeline(rk.TargetScaler(), rk.SVDD(RBF(1.0))).fit(frame)):
         assert_same_decisions(model, to_onnx(model, frame), frame, dtype)
 
 
 def test_integers_are_samples_too(samples):
     """An integer input is scored as the numbers that it holds; scores are float32."""
     X = np.round(10 * samples(40, 3, 0)).astype(np.int64)
-    model = rk.SVDD().fit(X)
+    model = rk.SVDD(RBF(1.0)).fit(X)
     label, scores = scored(to_onnx(model, X), X)
     expected = model.decision_function(X)
     np.testing.assert_allclose(scores[:, 0], expected, rtol=0, atol=1e-5 * np.ptp(expected))

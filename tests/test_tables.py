@@ -136,7 +136,7 @@ def test_all_input_cells_are_kept_as_they_are_written(model, tmp_path):
     run("score", model, write(tmp_path / "new.csv", text), "--out", tmp_path / "out.csv")
     with (tmp_path / "out.csv").open(newline="") as file:
         rows = list(csv.reader(file))
-    assert rows[0] == ["note", "c", "a", "b", "score", "decision", "label"]
+    assert rows[0] == ["note", "c", "a", "b", "score", "decision", "label", "p_value"]
     assert [row[:4] for row in rows[1:]] == [
         ['x, "y"', "1.500", "2e0", "-0.0"],
         ["plain", "+1", " 2.25 ", "3"],
@@ -199,8 +199,10 @@ def test_without_pyarrow_the_result_is_the_same(mixed, tmp_path, monkeypatch):
     pd.testing.assert_frame_equal(arrow, python, check_exact=True)
 
 
-def test_normality_is_the_share_of_training_targets_with_a_lower_decision(table, model, tmp_path):
+def test_normality_is_the_share_of_training_targets_with_a_lower_decision(table, tmp_path):
     """Monotone, in [0, 1], 0 and 1 beyond the training targets, and within 1/n + 1 % of the counted share on them."""
+    model = tmp_path / "svdd.rk"
+    run("fit", table, "--out", model, "--model", "svdd")
     run("score", model, table, "--out", tmp_path / "out.csv", "--proba-like")
     out = pd.read_csv(tmp_path / "out.csv").sort_values("decision")
     assert (np.diff(out["normality"]) >= 0).all()
@@ -265,6 +267,7 @@ def test_targets_known_outliers_and_rows_left_out_are_counted(seeds, tmp_path):
 def test_outliers_do_not_move_the_description_of_the_targets(seeds, tmp_path):
     """With references that are drawn, a model with known outliers equals the one without them."""
     by = ("--target-column", "variety", "--target", "kama")
+    by = (*by, "--model", "svdd")
     run("fit", seeds, "--out", tmp_path / "a.rk", *by)
     run("fit", seeds, "--out", tmp_path / "b.rk", *by, "--outlier", "other")
     X = pd.read_csv(seeds)[SEEDS]
@@ -287,7 +290,7 @@ def test_the_search_tunes_scale_and_nu_and_needs_outliers(seeds, tmp_path):
 def test_the_same_seed_gives_the_same_model_and_another_seed_another(table, tmp_path):
     decisions = []
     for seed in (0, 0, 1):
-        run("fit", table, "--out", tmp_path / "m.rk", "--seed", seed)
+        run("fit", table, "--out", tmp_path / "m.rk", "--seed", seed, "--model", "svdd")
         decisions.append(load(tmp_path / "m.rk").decision_function(pd.read_csv(table)))
     np.testing.assert_array_equal(decisions[0], decisions[1])
     assert (decisions[0] != decisions[2]).any()
@@ -295,10 +298,11 @@ def test_the_same_seed_gives_the_same_model_and_another_seed_another(table, tmp_
 
 def test_auto_references_are_the_named_choice_and_bounded():
     features = [columns.Feature("a")]
-    assert pipeline(features, Recipe(), 50)[-1].kernel.references == AUTO_REFERENCES
-    assert pipeline(features, Recipe(), 10 * MOST_AUTO_REFERENCES)[-1].kernel.references.size == MOST_AUTO_REFERENCES
-    assert pipeline(features, Recipe(), 10**7)[-1].kernel.references.size * 10**7 <= MOST_AUTO_ENTRIES
-    assert not hasattr(pipeline(features, Recipe(references="none"), 50)[-1].kernel, "references")
+    svdd = Recipe("svdd")
+    assert pipeline(features, svdd, 50)[-1].kernel.references == AUTO_REFERENCES
+    assert pipeline(features, svdd, 10 * MOST_AUTO_REFERENCES)[-1].kernel.references.size == MOST_AUTO_REFERENCES
+    assert pipeline(features, svdd, 10**7)[-1].kernel.references.size * 10**7 <= MOST_AUTO_ENTRIES
+    assert not hasattr(pipeline(features, Recipe("svdd", references="none"), 50)[-1].kernel, "references")
 
 
 def test_a_model_that_accepts_far_samples_is_told_of(seeds, tmp_path):
@@ -399,7 +403,7 @@ def test_bad_tables_are_refused_with_a_way_out(name, reader, tmp_path, monkeypat
         monkeypatch.setattr(reading, "pa", None)
     text, message = BAD_TABLES[name]
     out = tmp_path / "m.rk"
-    assert message in refused("fit", write(tmp_path / "bad.csv", text), "--out", out, nothing_at=[out])
+    assert message in refused("fit", write(tmp_path / "bad.csv", text), "--out", out, "--model", "svdd", nothing_at=[out])
 
 
 @pytest.mark.parametrize("reader", ["arrow", "python"])
@@ -540,7 +544,7 @@ def test_columns_of_no_use_are_told_of(tmp_path):
     frame = normal_rows().assign(constant=1, name=[f"n{i}" for i in range(40)], number=np.arange(40))
     frame.to_csv(tmp_path / "d.csv", index=False)
     output = run("fit", tmp_path / "d.csv", "--out", tmp_path / "m.rk")
-    assert "Constant in the targets, so of no use: constant." in output
+    assert "Constant in the targets: constant; rows that differ there will be flagged." in output
     assert "--drop name,number" in output
     output = run("fit", tmp_path / "d.csv", "--out", tmp_path / "m.rk", "--drop", "constant,name,number")
     assert "Note" not in output
@@ -848,7 +852,8 @@ def test_help_states_the_defaults_there_are():
     for value in (recipe.AUTO, recipe.AUTO_REFERENCES, recipe.NONE, recipe.OTHER, f"{recipe.DEFAULT_NU}", f"{recipe.WIDE_SCALE:g}"):
         assert value in text
     defaults = {parameter.name: parameter.default for parameter in get_command(app).commands["reproduce"].params}
-    for name in ("variants", "classifiers", "routes"):
+    assert defaults["classifiers"] == ",".join(protocol.ARTICLE_CLASSIFIERS)
+    for name in ("variants", "routes"):
         assert defaults[name] == ",".join(getattr(protocol, name.upper()))
 
 

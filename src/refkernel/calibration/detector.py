@@ -136,7 +136,7 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> import numpy as np, refkernel as rk
     >>> rng = np.random.default_rng(0)
     >>> X, new = rng.normal(size=(200, 2)), rng.normal(size=(1000, 2))
-    >>> detector = rk.ConformalDetector(rk.SVDD(), false_alarm_rate=0.1, random_state=0).fit(X)
+    >>> detector = rk.ConformalDetector(rk.SVDD(rk.RBF(1.0)), false_alarm_rate=0.1, random_state=0).fit(X)
     >>> bool(abs(np.mean(detector.predict(new) == -1) - 0.1) < 0.05)
     True
     >>> detector.p_values([[9.0, 9.0]]).round(3)

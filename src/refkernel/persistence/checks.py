@@ -94,6 +94,8 @@ RULES: dict[str, dict[str, Rule]] = {
     "residual": {"map_": Part(), "rank_": Number(0), "held_out_": Array(("h",), lowest=0), "offset_": Number()},
     "ellipsoid": {"covariance_": Array(("d", "d")), "center_": Array(("d",))},
     "scaler": {"kept_": Array(("d",), dtype="b"), "mean_": Array(("k",)), "scale_": Array(("k",))},
+    "shape": {"mean": Array(("e",)), "covariance": Array(("e", "e")), "L": Array(("e", "e"))},
+    "columns": {"columns": Array(("c", "m"))},
     "factor": {"eigenvalues": Array(("r",)), "projection": Array(("p", "r"))},
 }
 
@@ -107,6 +109,9 @@ RULES_OF = {
     "ReferenceResidual": ("residual",),
     "TargetScaler": ("scaler",),
     "Factor": ("factor",),
+    "Ellipsoid": ("shape",),
+    "Neighbours": ("columns",),
+    "Residual": ("columns",),
 }
 """Which rules hold for which class. A fitted object lacks none of the attributes, but for NEEDLESS ones."""
 

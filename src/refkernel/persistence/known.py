@@ -19,8 +19,9 @@ from sklearn.metrics import get_scorer, get_scorer_names
 
 from .. import metrics
 from .._factor import Factor
+from ..ellipsoid import Ellipsoid
 
-OWN_TYPES = (Factor,)
+OWN_TYPES = (Ellipsoid, Factor)
 """What models of this package hold besides estimators, kernels and strategies."""
 
 OWN_FUNCTIONS = (metrics.gmean_score, metrics.tpr_at_tnr_score)

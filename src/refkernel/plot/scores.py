@@ -44,7 +44,7 @@ class ScoreDistributionDisplay:
     >>> import numpy as np, refkernel as rk
     >>> from refkernel.plot import ScoreDistributionDisplay
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
-    >>> display = ScoreDistributionDisplay.from_estimator(rk.SVDD(nu=0.1).fit(X), X)
+    >>> display = ScoreDistributionDisplay.from_estimator(rk.SVDD(rk.RBF(1.0), nu=0.1).fit(X), X)
     >>> display.histograms_["targets"].get_label()
     'targets: 57 of 60 accepted'
     """

@@ -29,7 +29,7 @@ from .columns import (
     texts,
 )
 from .reading import CsvFormat, open_table, read_whole
-from .recipe import OTHER, Recipe, Rows, pipeline, search_of
+from .recipe import AUTO_MODEL, OTHER, Recipe, Rows, pipeline, search_of
 
 OPTIONS_OF_OUTLIERS = "give --target-column, --target and --outlier"
 """How known outliers are passed on the command line."""
@@ -68,7 +68,7 @@ def fit_file(data: Path, recipe: Recipe, rows: Rows, form: CsvFormat, drop=(), c
     features, X = learn(chosen, table.decimal, tuple(categorical))
     check_not_empty(X[y != OUTLIER])
     _check_cells(X, recipe, notes)
-    _note_columns(X[y != OUTLIER], notes)
+    _note_columns(X[y != OUTLIER], recipe, notes)
     model, found = _fit(pipeline(features, recipe, int((y != OUTLIER).sum())), X, y, recipe, notes)
     training = facts(model, X, y)
     if training["accepts_far"]:
@@ -205,10 +205,12 @@ def _check_cells(X, recipe, notes):
         notes.append(missing_message(missing, len(X), "They are filled with the median (categories: the most frequent)."))
 
 
-def _note_columns(X, notes):
+def _note_columns(X, recipe, notes):
     constant = constant_columns(X)
     if constant:
-        notes.append(f"Constant in the targets, so of no use: {named(constant)}.")
+        auto = recipe.model == AUTO_MODEL
+        meaning = "rows that differ there will be flagged" if auto else "the model does not look at them"
+        notes.append(f"Constant in the targets: {named(constant)}; {meaning}.")
     names = row_names(X)
     if names:
         notes.append(f"{named(names)} seems to name the rows rather than describe them. If so, leave it out: {option('--drop', names)}.")
