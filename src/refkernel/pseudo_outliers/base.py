@@ -184,7 +184,7 @@ def as_pseudo_outliers(source: Any) -> Any:
     """
     if isinstance(source, str):
         if source not in NAMES:
-            raise ValueError(f"pseudo_outliers={source!r} is unknown. Use one of {sorted(NAMES)}, a source or an array of rows.")
+            raise ValueError(f"pseudo_outliers={source!r} is not known. Use one of {sorted(NAMES)}, a source or an array of rows.")
         return copy.deepcopy(NAMES[source])
     return source if hasattr(source, "draw") else Given(source)
 

@@ -109,7 +109,7 @@ class NeighbourNoise(PseudoOutliers):
 def _standardised(table: Table, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The numeric columns as (Z, mean, std): scaled values are mean + std · Z; Z and std are 0 if a column is constant."""
     if table.numeric.size == 0:
-        raise ValueError(f"{name} moves numbers, and X holds only categories. Use PermutedColumns, SwappedColumns or Box.")
+        raise ValueError(f"{name} moves numbers, and X holds categories only. Use PermutedColumns, SwappedColumns or Box.")
     S = table.scaled
     mean, std = S.mean(axis=0), np.where(table.half_range > 0, S.std(axis=0), 0.0)
     if not std.any():
