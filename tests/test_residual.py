@@ -314,7 +314,7 @@ def test_clone_pickle_sparse_and_data_frames(samples):
         ({"rank": "all"}, r"rank='all' must be"),
         ({"references": "training"}, r"references='training' makes every target a reference, and rank=None truncates nothing.*subset"),
         ({"references": "training", "rank": 1000}, r"rank=1000 truncates nothing"),
-        ({"references": "case5"}, r"references='case5' holds 10 known outliers: what is a reference has no residual"),
+        ({"references": "case5"}, r"references='case5' holds 10 known outliers: a reference has no residual"),
         ({"references": "nowhere"}, r"references='nowhere' is not known"),
         ({"eigenvalue_floor": -1.0}, r"eigenvalue_floor=-1\.0 must be a number >= 0"),
         ({"kernel": "nothing"}, r"kernel='nothing' is not known"),

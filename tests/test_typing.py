@@ -21,6 +21,15 @@ RIGHT = """
     assert_type(rk.ReferenceKernel(references=rk.references.KMeans(5) + X).fit(X, [1] * 10)(X), np.ndarray)
     assert_type(rk.TargetScaler().fit(X), rk.TargetScaler)
     assert_type(rk.ESVDD(nu=0.1).fit(X).predict(X), np.ndarray)
+    assert_type(rk.SVDD().fit(X), rk.SVDD)
+    assert_type(rk.SVDD(rk.RBF(gamma="scale"), C=0.5, negatives="repel").fit(X, [1] * 10).score_samples(X), np.ndarray)
+    assert_type(rk.OneClassSVM("linear", nu=0.2).fit(X), rk.OneClassSVM)
+    assert_type(rk.ReferenceResidual(rank=0.9).fit(X).decision_function(X), np.ndarray)
+    assert_type(rk.AutoDetector().fit(X), rk.AutoDetector)
+    assert_type(rk.AutoDetector(contamination="auto").fit(X).p_values([[0.0, 1.0]]), np.ndarray)
+    assert_type(rk.ConformalDetector(rk.SVDD(), 0.1).fit(X).with_false_alarm_rate(0.2), rk.ConformalDetector)
+    assert_type(rk.calibration.promise(99, 0.05).interval(), tuple[float, float])
+    rk.pseudo_outliers.PermutedColumns() + rk.pseudo_outliers.Box(margin=0.2)
     assert_type(rk.OneClassGridSearch(rk.ESVDD(), {"nu": [0.1, 0.2]}).fit(X), rk.OneClassGridSearch)
     assert_type(rk.metrics.gmean_score([1, -1], [1, 1]), float)
     assert_type(rk.datasets.load_task("Seed2").X_train, np.ndarray)
@@ -32,6 +41,8 @@ WRONG = {
     "a number for a name": "rk.datasets.load_task(2)",
     "a name that does not exist": "rk.SVDDD()",
     "a text for a flag": 'rk.ReferenceMap(center="yes")',
+    "a text for a number": 'rk.SVDD(nu="0.1")',
+    "an option in place of a rate": "rk.AutoDetector(false_alarm_rate=None)",
     "a parameter that does not exist": "rk.references.Normal(width=2.0)",
     "a result that does not exist": "rk.metrics.gmean_score([1], [1]).mean",
 }

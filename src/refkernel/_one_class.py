@@ -6,9 +6,10 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import lapack
 from sklearn.base import OutlierMixin
@@ -18,16 +19,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._blocks import in_blocks
 from ._distances import squared_norms
 from ._dual.classifiers import Classifier
-from ._dual.problem import DualProblem
+from ._dual.problem import DualProblem, Solution
 from ._dual.solver import STOPPING_RULES, WHOLE, solve
 from ._dual.sources import Cached, Dense, Features
 from ._left_out import LeftOutModels, Targets
 from ._params import NestedParams
-from ._training import training_rows
+from ._training import TrainingRows, training_rows
+from ._typing import MatrixLike, RandomStateLike
 from ._validation import as_labels, check_choice, check_positive
 from .exceptions import DegenerateSolutionWarning, FarSamplesWarning
-from .kernels import as_kernel
+from .kernels import KernelLike, as_kernel
 from .kernels.base import SYMMETRY_TOLERANCE, Kernel
+
+__all__ = ["DOUBTS", "OneClassClassifier", "check_values", "is_indefinite", "resolved_threshold"]
 
 THRESHOLDS = ("auto", "training", "loo")
 
@@ -56,7 +60,7 @@ DOUBTS: dict[str, tuple[type[Warning], str]] = {
         "base kernel (scale=10), choose references that reach where new samples may fall, or use the plain kernel.",
     ),
 }
-"""What a fit may warn of, by name: a search marks its candidates with the same names."""
+"""What a fit may warn about, by name; a search marks its candidates with the same names."""
 
 
 class OneClassClassifier(OutlierMixin, NestedParams):
@@ -65,7 +69,15 @@ class OneClassClassifier(OutlierMixin, NestedParams):
     classifier: ClassVar[Classifier]
     """The dual problem, the score and the threshold."""
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None):
+    kernel: KernelLike
+    threshold: str
+    tol: float
+    max_iter: int
+    cache_size: float
+    stopping: str
+    random_state: RandomStateLike
+
+    def fit(self, X: MatrixLike, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Describe the target rows of X.
 
         Parameters
@@ -73,10 +85,10 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Training samples; the kernel matrix (n_samples, n_samples) for ``kernel="precomputed"``.
         y : array-like of shape (n_samples,), optional
-            -1 marks known outliers: they feed the references that ask for them, and train nothing else but
+            -1 marks known outliers. They feed references that ask for them, and otherwise train only
             ``SVDD(negatives="repel")``. All other rows are targets, labelled +1.
         sample_weight : array-like of shape (n_samples,), optional
-            The bound of each row's dual weight is multiplied by its weight; a weight of 0 leaves the row out.
+            Multiplies the bound of each row's dual weight; a weight of 0 leaves the row out.
 
         Returns
         -------
@@ -85,27 +97,27 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         """
         self._check_params()
         kernel = as_kernel(self.kernel)
-        X = self._validated(X, kernel, reset=True)
-        training, weight = training_rows(X, y, sample_weight)
+        samples = self._validated(X, kernel, reset=True)
+        training, weight = training_rows(samples, y, sample_weight)
         used, signed_weight = self._used_rows(training, weight)
         make_problem = self._problem_maker(signed_weight)
         self.kernel_ = kernel.resolve(training, weight[training.targets], self.random_state)
-        rows = self._source(X, used)
-        check_values(rows.diag, X)
+        rows = self._source(samples, used)
+        check_values(rows.diag, samples)
         problem = make_problem(rows.diag)
         solution = solve(problem, rows, **self._solver())
-        self._store(X, used, solution, rows)
+        self._store(samples, used, solution, rows)
         if resolved_threshold(self.threshold, self.kernel_) == "loo" and training.targets.size > 1:
             solution = self._follow_new_samples(problem, rows, solution, signed_weight)
-        self._doubts = self._doubts_about(solution, rows, X[used] if self.classifier.uses_diag else None)
+        self._doubts = self._doubts_about(solution, rows, samples[used] if self.classifier.uses_diag else None)
         stop = f"max_iter={self.max_iter} was reached" if 0 <= self.max_iter <= solution.n_iter else "The solver stopped"
         for doubt in self._doubts:
             category, message = DOUBTS[doubt]
             warnings.warn(message.format(stop=stop, gap=solution.gap, tol=self.tol), category, stacklevel=2)
         return self
 
-    def _follow_new_samples(self, problem, rows, solution, signed_weight):
-        """Set ``offset_`` by targets left out; the solution, with the worst gap of all models."""
+    def _follow_new_samples(self, problem: DualProblem, rows: Any, solution: Solution, signed_weight: np.ndarray) -> Solution:
+        """Set ``offset_`` by targets left out; return the solution with the worst gap of all models."""
         targets = Targets(self.classifier, problem, rows, solution.b, solution.G, signed_weight, every=False, **self._solver())
         rounding = self.classifier.slack(solution.size_of_sums, 0.0, self.kernel_.precision)
         self.offset_ = targets.threshold(problem.total / problem.upper.sum()) - float(rounding)
@@ -129,9 +141,10 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         targets = Targets(self.classifier, problem, rows, b, G, signed_weight, **self._solver())
         return self._left_out_models(X, used, rows, b, targets)
 
-    def _left_out_models(self, X, used, rows, b, targets):
-        """The distinct models: the one of all targets first, where a target without weight needs it."""
-        found, unchanged = targets.left_out, targets.is_target.copy()
+    def _left_out_models(self, X: Any, used: np.ndarray, rows: Any, b: np.ndarray, targets: Targets) -> LeftOutModels:
+        """The distinct models; the model of all targets comes first, if a target without weight needs it."""
+        found: Any = targets.left_out
+        unchanged = targets.is_target.copy()
         unchanged[found.samples] = False
         first = [b] if unchanged.any() else []
         B, quadratic = np.vstack([*first, found.B]), np.concatenate([[targets.quadratic] * len(first), found.quadratic])
@@ -145,16 +158,18 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         is_target = targets.is_target
         return LeftOutModels(self, landmarks, weights, quadratic, targets.scores[is_target], model[is_target])
 
-    def _solver(self):
+    def _solver(self) -> dict[str, Any]:
         return {"tol": self.tol, "stopping": self.stopping, "max_iter": self.max_iter}
 
-    def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> np.ndarray:
+    def fit_predict(self, X: MatrixLike, y: npt.ArrayLike | None = None, **kwargs: Any) -> np.ndarray:
         """Fit, and label the training rows.
 
         Parameters
         ----------
-        X, y
-            As for ``fit``.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training samples; the kernel matrix for ``kernel="precomputed"``.
+        y : array-like of shape (n_samples,), optional
+            -1 marks known outliers.
         **kwargs
             Passed to ``fit``.
 
@@ -166,15 +181,18 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         self.fit(X, y, **kwargs)
         if not (self.kernel_.pairwise and self.classifier.uses_diag):
             return self.predict(X)
-        return self.predict(X, diag=X.diagonal() if sp.issparse(X) else np.diagonal(X))
+        K: Any = X
+        return self.predict(X, diag=K.diagonal() if sp.issparse(K) else np.diagonal(K))
 
-    def decision_function(self, X: Any, *, diag: Any = None) -> np.ndarray:
-        """``score_samples(X) - offset_``: at least 0 for samples that belong to the targets.
+    def decision_function(self, X: MatrixLike, *, diag: npt.ArrayLike | None = None) -> np.ndarray:
+        """Compute ``score_samples(X) - offset_``: at least 0 for samples that are accepted.
 
         Parameters
         ----------
-        X, diag
-            As for ``score_samples``.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples; for ``kernel="precomputed"`` as in ``score_samples``.
+        diag : array-like of shape (n_samples,), optional
+            k(x, x) of each sample, as in ``score_samples``.
 
         Returns
         -------
@@ -183,13 +201,15 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         """
         return self.score_samples(X, diag=diag) - self.offset_
 
-    def predict(self, X: Any, *, diag: Any = None) -> np.ndarray:
+    def predict(self, X: MatrixLike, *, diag: npt.ArrayLike | None = None) -> np.ndarray:
         """Label samples: +1 for targets, -1 for outliers.
 
         Parameters
         ----------
-        X, diag
-            As for ``score_samples``.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples; for ``kernel="precomputed"`` as in ``score_samples``.
+        diag : array-like of shape (n_samples,), optional
+            k(x, x) of each sample, as in ``score_samples``.
 
         Returns
         -------
@@ -198,13 +218,13 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         """
         return as_labels(self.decision_function(X, diag=diag) >= 0)
 
-    def score_samples(self, X: Any, *, diag: Any = None) -> np.ndarray:
-        """The raw score of each sample; higher is more normal. A row's score does not depend on the rows beside it.
+    def score_samples(self, X: MatrixLike, *, diag: npt.ArrayLike | None = None) -> np.ndarray:
+        """Compute the raw score of each sample; higher is more normal. A row's score does not depend on the rows beside it.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            For ``kernel="precomputed"``: k(X, training samples), of shape (n_samples, n_training_samples).
+            Samples; for ``kernel="precomputed"`` k(X, training samples), of shape (n_samples, n_training_samples).
         diag : array-like of shape (n_samples,), optional
             k(x, x) of each sample. Needed by SVDD with ``kernel="precomputed"``, and used only there.
 
@@ -214,14 +234,14 @@ class OneClassClassifier(OutlierMixin, NestedParams):
             The scores; finite for finite samples.
         """
         check_is_fitted(self)
-        X = self._validated(X, self.kernel_, reset=False)
-        given = self._given_diag(X, diag)
+        samples = self._validated(X, self.kernel_, reset=False)
+        given = self._given_diag(samples, diag)
         with np.errstate(over="ignore", invalid="ignore"):
-            sums, norms = self._sums_and_norms(X, given)
+            sums, norms = self._sums_and_norms(samples, given)
             return finite_scores(self.classifier.score(sums, norms, self._quadratic))
 
-    def _sums_and_norms(self, X, diag):
-        """Σ b_i k(x, x_i) and k(x, x) for every row of X (the latter only where the score uses it)."""
+    def _sums_and_norms(self, X: Any, diag: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+        """Σ b_i k(x, x_i) and k(x, x) for every row of X (the latter only if the score uses it)."""
         kernel = self.kernel_
         if self._normal is not None:
             Phi = np.asarray(kernel.features(X))
@@ -229,32 +249,32 @@ class OneClassClassifier(OutlierMixin, NestedParams):
             return sums, squared_norms(Phi) if self.classifier.uses_diag else None
         weights = np.append(self.dual_coef_[0], 0.0)
 
-        def make(rows):
+        def make(rows: int) -> Callable[[Any], np.ndarray]:
             values = kernel.against(self._landmarks, rows)
             return lambda block: values(block) @ weights
 
         sums = in_blocks(make, X, np.empty(X.shape[0]), weights.size, kernel.thread_safe)
         return sums, diag if diag is not None or not self.classifier.uses_diag else kernel.diag(X)
 
-    def _given_diag(self, X, diag):
-        """k(x, x) where the user must bring it, checked; None where the kernel computes it or nobody needs it."""
+    def _given_diag(self, X: Any, diag: npt.ArrayLike | None) -> np.ndarray | None:
+        """k(x, x) after checking it, if the user must pass it; None if the kernel computes it or the score does not use it."""
         if not (self.kernel_.pairwise and self.classifier.uses_diag):
             return None
         if diag is None:
             return self.kernel_.diag(X)  # says how to pass it
-        diag = np.asarray(diag, dtype=np.float64)
-        if diag.shape != (X.shape[0],):
-            raise ValueError(f"diag has shape {diag.shape}; ({X.shape[0]},) was expected: k(x, x) for each row of X.")
-        if not np.isfinite(diag).all():
+        given = np.asarray(diag, dtype=np.float64)
+        if given.shape != (X.shape[0],):
+            raise ValueError(f"diag has shape {given.shape}; ({X.shape[0]},) was expected: k(x, x) for each row of X.")
+        if not np.isfinite(given).all():
             raise ValueError("diag holds NaN or infinite values; it must be finite: k(x, x) for each row of X.")
-        return diag
+        return given
 
-    def _validated(self, X, kernel, reset):
+    def _validated(self, X: Any, kernel: Kernel, reset: bool) -> Any:
         X = validate_data(self, X, reset=reset, accept_sparse="csr" if kernel.accepts_sparse else False, dtype=np.float64, order="C")
         return kernel.checked(X, training=reset)
 
     def _check_params(self) -> None:
-        """Raise for parameters that no data make right."""
+        """Raise for parameters that are wrong for any data."""
         check_choice("stopping", self.stopping, STOPPING_RULES)
         check_choice("threshold", self.threshold, THRESHOLDS)
         check_positive("tol", self.tol)
@@ -262,15 +282,15 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         if not isinstance(self.max_iter, Integral) or self.max_iter < -1:
             raise ValueError(f"max_iter={self.max_iter!r} must be an int >= 0, or -1 for max(10 million, 100 n).")
 
-    def _used_rows(self, training, weight):
+    def _used_rows(self, training: TrainingRows, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The rows that the dual problem sees, and their weights."""
         return training.targets, weight[training.targets]
 
-    def _problem_maker(self, signed_weight) -> Callable[[np.ndarray], DualProblem]:
+    def _problem_maker(self, signed_weight: np.ndarray) -> Callable[[np.ndarray], DualProblem]:
         """The function from diag(K) to the dual problem, after every check that needs no kernel value."""
         raise NotImplementedError
 
-    def _source(self, X, used):
+    def _source(self, X: Any, used: np.ndarray) -> Any:
         """Where the solver finds K."""
         K = self.kernel_.matrix(X, used)
         if K is not None:
@@ -279,7 +299,7 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         Phi = self.kernel_.features(X)
         return Cached(self.kernel_, X, self.cache_size) if Phi is None else Features(Phi)
 
-    def _store(self, X, used, solution, rows):
+    def _store(self, X: Any, used: np.ndarray, solution: Solution, rows: Any) -> None:
         support = solution.support
         self.support_ = used[support]
         self.dual_coef_ = solution.b[None, support]
@@ -291,16 +311,16 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         self.offset_ = float(self.classifier.threshold(solution.rho, solution.quadratic)) - self._slack(solution)
 
     @property
-    def _landmarks(self):
+    def _landmarks(self) -> Any:
         """The support vectors, as the kernel takes them."""
         return self.support_ if self.kernel_.pairwise else self.support_vectors_
 
-    def _slack(self, solution) -> float:
+    def _slack(self, solution: Solution) -> float:
         shortfall = solution.shortfall if self.stopping == "relative" else 0.0
         return float(self.classifier.slack(solution.size_of_sums, shortfall, self.kernel_.precision))
 
-    def _doubts_about(self, solution, rows, X) -> tuple[str, ...]:
-        """The names of what to warn of."""
+    def _doubts_about(self, solution: Solution, rows: Any, X: Any) -> tuple[str, ...]:
+        """The names of what to warn about."""
         doubts = {
             "not converged": not solution.converged,
             "indefinite": solution.curvature < -SYMMETRY_TOLERANCE * np.abs(rows.diag).max()
@@ -311,7 +331,7 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         doubts["far samples"] = not doubts["degenerate"] and self._accepts_far_samples()
         return tuple(name for name, holds in doubts.items() if holds)
 
-    def _is_coarse(self, solution, X) -> bool:
+    def _is_coarse(self, solution: Solution, X: Any) -> bool:
         """Whether rounding decides at the boundary."""
         return False
 
@@ -321,13 +341,13 @@ class OneClassClassifier(OutlierMixin, NestedParams):
             return False
         return bool(self.classifier.score(Phi @ self._normal, Phi @ Phi, self._quadratic) >= self.offset_)
 
-    def __setstate__(self, state):
-        """Also from files of version 0.1, which kept b'Kb under another name, and only where the score needs it."""
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Also read files of version 0.1, which kept b'Kb under another name, and only if the score needs it."""
         if "support_" in state and "_quadratic" not in state:
             state = {**state, "_quadratic": state.get("_center_norm2", 0.0)}
         super().__setstate__(state)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         kernel = as_kernel(self.kernel)
         tags.input_tags.pairwise = kernel.pairwise
@@ -336,7 +356,7 @@ class OneClassClassifier(OutlierMixin, NestedParams):
 
 
 def resolved_threshold(threshold: str, kernel: Kernel) -> str:
-    """What "auto" comes to: "loo" for a kernel whose width follows the neighbours."""
+    """What "auto" stands for: "loo" for a kernel whose width follows the neighbours."""
     return ("loo" if kernel.narrow else "training") if threshold == "auto" else threshold
 
 
@@ -357,7 +377,7 @@ def finite_scores(scores: np.ndarray) -> np.ndarray:
     return np.nan_to_num(scores, nan=-most, posinf=most, neginf=-most)
 
 
-def check_values(diag, X) -> None:
-    """Raise where all values are so small that the kernel underflows."""
+def check_values(diag: np.ndarray, X: Any) -> None:
+    """Raise if all values are so small that the kernel underflows."""
     if not np.any(diag) and (X.nnz if sp.issparse(X) else np.any(X)):
         raise ValueError("The kernel is 0 on every training sample: it underflows. Scale the data first, for example with TargetScaler.")

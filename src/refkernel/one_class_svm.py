@@ -2,41 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
+
 from ._dual.classifiers import OCSVM
+from ._dual.problem import DualProblem
 from ._one_class import OneClassClassifier
+from ._typing import RandomStateLike
 from ._validation import check_nu
+from .kernels import KernelLike
+
+__all__ = ["OneClassSVM"]
 
 
 class OneClassSVM(OneClassClassifier):
     """One-class SVM: the hyperplane, in the kernel's space, that separates most of the targets from the origin.
 
-    The same optimum as ``sklearn.svm.OneClassSVM``, on any kernel of this package and with a certificate.
+    It has the same optimum as ``sklearn.svm.OneClassSVM``, takes any kernel of this package, and comes with a certificate.
 
     Parameters
     ----------
     kernel : str, kernel object, ReferenceKernel, ReferenceMap, callable or "precomputed", default="rbf"
         A name stands for the kernel with its default parameters: "rbf" is ``RBF()``, whose width follows the data.
     nu : float in (0, 1], default=0.1
-        An upper bound on the share of targets left outside, a lower bound on that of support vectors.
+        An upper bound on the share of training targets left outside, and a lower bound on the share of support vectors.
     threshold : {"auto", "training", "loo"}, default="auto"
-        "training" is the classical rule: rho, so that nu bounds the share of *training* targets outside.
-        "loo" sets ``offset_`` so that about a share nu of *new* targets is rejected (at least 1 / (n + 1)): every target is scored by the
-        exact model without it, at the price of a few fits; of more than 1,024 rows by a model of the other four fifths. "auto" is "loo"
-        for kernels whose width follows the neighbours (``kernel_.narrow``), where nearly all targets carry weight and "training"
-        rejects most new ones; else "training".
-    tol, max_iter, cache_size, stopping, random_state
-        As for :class:`SVDD`.
+        "training" is the classical rule: the threshold is rho, so nu bounds the share of *training* targets outside.
+        "loo" sets ``offset_`` so that about a share nu of *new* targets is rejected (at least 1 / (n + 1)). It scores every target with
+        the exact model fitted without it, which costs a few fits; with more than 1,024 rows, with a model fitted on the other four
+        fifths. "auto" is "loo" for kernels whose width follows the neighbours (``kernel_.narrow``), because nearly all targets carry
+        weight there and "training" would reject most new ones. For other kernels "auto" is "training".
+    tol : float, default=1e-6
+        Relative duality gap at which the solver stops.
+    max_iter : int, default=-1
+        Limit on the solver's moves; -1 is max(10 million, 100 n).
+    cache_size : float, default=200
+        Memory for kernel rows, in MB.
+    stopping : {"relative", "libsvm"}, default="relative"
+        "libsvm" starts and stops as LIBSVM does, with ``tol`` an absolute violation (LIBSVM's default is 1e-3).
+    random_state : int, RandomState instance or None, default=None
+        Passed to a reference kernel that has none of its own.
 
     Attributes
     ----------
-    offset_ : float, rho (or by ``threshold="loo"``); ``decision_function = score_samples - offset_``.
+    offset_ : float
+        rho (with ``threshold="loo"``, the score that a share nu of new targets falls below), less a slack for rounding, so that
+        samples on the boundary count as inside; ``decision_function = score_samples - offset_``.
     support_, support_vectors_, dual_coef_, duality_gap_, n_iter_, kernel_
         As for :class:`SVDD`.
 
     Warns
     -----
     DegenerateSolutionWarning
-        When the optimum is w = 0, as for a kernel centred on its own training samples.
+        If the optimum is w = 0, as for a kernel centred on its own training samples.
 
     Examples
     --------
@@ -50,16 +69,16 @@ class OneClassSVM(OneClassClassifier):
 
     def __init__(
         self,
-        kernel="rbf",
+        kernel: KernelLike = "rbf",
         *,
-        nu=0.1,
-        threshold="auto",
-        tol=1e-6,
-        max_iter=-1,
-        cache_size=200,
-        stopping="relative",
-        random_state=None,
-    ):
+        nu: float = 0.1,
+        threshold: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = -1,
+        cache_size: float = 200,
+        stopping: str = "relative",
+        random_state: RandomStateLike = None,
+    ) -> None:
         self.kernel = kernel
         self.nu = nu
         self.threshold = threshold
@@ -70,14 +89,27 @@ class OneClassSVM(OneClassClassifier):
         self.random_state = random_state
 
     @staticmethod
-    def solved_parameter(nu, C):
-        """nu, the only one."""
+    def solved_parameter(nu: float, C: float | None) -> tuple[str, float]:
+        """Tell which parameter bounds the share of targets outside: nu, the only one here.
+
+        Parameters
+        ----------
+        nu : float
+            The parameter nu.
+        C : float or None
+            Not used: only SVDD has a parameter C.
+
+        Returns
+        -------
+        tuple of (str, float)
+            "nu" and its value.
+        """
         return "nu", nu
 
     def _check_params(self) -> None:
         super()._check_params()
         check_nu(self.nu)
 
-    def _problem_maker(self, signed_weight):
+    def _problem_maker(self, signed_weight: np.ndarray) -> Callable[[np.ndarray], DualProblem]:
         bound = check_nu(self.nu) * signed_weight.sum()
         return lambda diag: self.classifier.problem(diag, bound, signed_weight)

@@ -1,19 +1,24 @@
-"""Novelty by the residual: how much of a sample the references' span in the kernel's space does not hold."""
+"""Novelty by the residual: the part of a sample outside the span of the references, in the kernel's space."""
 
 from __future__ import annotations
 
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._params import NestedParams
-from ._training import training_rows
+from ._training import TrainingRows, training_rows
+from ._typing import MatrixLike, RandomStateLike
 from ._validation import as_labels, check_nu, is_number
 from .feature_map import ReferenceMap
-from .kernels import as_kernel
-from .references import GENERATED
+from .kernels import KernelLike, as_kernel
+from .references import GENERATED, ReferencesLike
+
+__all__ = ["ReferenceResidual"]
 
 WHOLE_SHARE = 1e-9
 """Shares (of weights, of variance) that differ by less differ by the rounding of sums: 0.29 · 100 is 28.999999999999996."""
@@ -25,10 +30,10 @@ class ReferenceResidual(OutlierMixin, NestedParams):
     The score of a sample is minus its squared distance, in the kernel's space, from the span of the references
     (:meth:`ReferenceMap.residual`). The threshold rejects a share nu of the targets.
 
-    A reference lies in the span, so its residual is about 0 and says nothing of new samples. The threshold is therefore measured on
-    the targets that are no references; this is why half of the targets are references by default, and not all. With
-    ``references="training"`` no target is left, and ``rank`` must truncate the span, as Hoffmann does; expect more than nu of new
-    targets to be rejected then.
+    A reference lies in the span, so its residual is about 0 and says nothing about new samples. The threshold is therefore measured
+    on the targets that are not references, which is why only half of the targets are references by default. With
+    ``references="training"`` no target is left, and ``rank`` must truncate the span, as Hoffmann does; more than a share nu of new
+    targets is then rejected.
 
     Parameters
     ----------
@@ -37,10 +42,10 @@ class ReferenceResidual(OutlierMixin, NestedParams):
     references : str, array of shape (m, n_features) or strategy, default="subset"
         Where the references come from: see :class:`ReferenceMap`. Known outliers cannot be among them: their residual would be 0.
     nu : float in (0, 1], default=0.1
-        The share of those targets that is rejected: at most nu, and one sample more would exceed it (nu = 1 leaves one).
+        The share of those targets to reject: as many as possible without exceeding nu, but never all of them.
     rank : int or float in (0, 1), optional
-        Use the span of the leading principal components of the references only: at most this many, or as few as hold this share of
-        their variance. All by default.
+        Use only the leading principal components of the references: at most this many (int), or the fewest that hold this share of
+        their variance (float). All by default.
     center : bool, default=True
         Centre in the kernel's space at the mean of the references.
     eigenvalue_floor : float, default=1e-6
@@ -50,10 +55,14 @@ class ReferenceResidual(OutlierMixin, NestedParams):
 
     Attributes
     ----------
-    map_ : the fitted :class:`ReferenceMap`.
-    rank_ : int, the principal components that are used.
-    held_out_ : rows of X that the threshold was measured on: the targets that are no references, all of them if there is none.
-    offset_ : float, minus the residual at the threshold, less a rounding's worth so that samples at it count as inside;
+    map_ : ReferenceMap
+        The fitted map.
+    rank_ : int
+        The number of principal components in use.
+    held_out_ : ndarray of int
+        The rows of X that the threshold was measured on: the targets that are not references, or all targets if all are references.
+    offset_ : float
+        Minus the residual at the threshold, less a slack for rounding, so that samples on it count as inside;
         ``decision_function = score_samples - offset_``.
 
     Examples
@@ -65,7 +74,16 @@ class ReferenceResidual(OutlierMixin, NestedParams):
     array([ 1, -1])
     """
 
-    def __init__(self, kernel="rbf", references="subset", nu=0.1, rank=None, center=True, eigenvalue_floor=1e-6, random_state=None):
+    def __init__(
+        self,
+        kernel: KernelLike = "rbf",
+        references: ReferencesLike = "subset",
+        nu: float = 0.1,
+        rank: float | None = None,
+        center: bool = True,
+        eigenvalue_floor: float = 1e-6,
+        random_state: RandomStateLike = None,
+    ) -> None:
         self.kernel = kernel
         self.references = references
         self.nu = nu
@@ -74,7 +92,7 @@ class ReferenceResidual(OutlierMixin, NestedParams):
         self.eigenvalue_floor = eigenvalue_floor
         self.random_state = random_state
 
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: MatrixLike, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Fit the map, and measure the threshold.
 
         Parameters
@@ -89,66 +107,115 @@ class ReferenceResidual(OutlierMixin, NestedParams):
         Returns
         -------
         self
+            The fitted detector.
         """
         nu = check_nu(self.nu)
-        X = self._validated(X, reset=True)
-        training, weight = training_rows(X, y, sample_weight)
+        samples = self._validated(X, reset=True)
+        training, weight = training_rows(samples, y, sample_weight)
         if training.targets.size < 2:
             raise ValueError("The threshold needs targets beside the references, at least 2 in all; got 1 sample (n_samples = 1).")
         reference_map = ReferenceMap(self.kernel, self.references, self.center, self.eigenvalue_floor, self.random_state)
         self.map_ = reference_map.resolve(training)
         self.rank_ = _components(self.rank, self.map_.eigenvalues_)
         self.held_out_ = self._held_out(training)
-        score = -self.map_.residual(X[self.held_out_], self.rank_)
-        size = np.median(np.abs(self.map_.kernel_.diag(X[self.held_out_])))
+        score = -self.map_.residual(samples[self.held_out_], self.rank_)
+        size = np.median(np.abs(self.map_.kernel_.diag(samples[self.held_out_])))
         self.offset_ = _quantile(score, weight[self.held_out_], nu) - self.map_.precision * float(size)
         return self
 
-    def fit_predict(self, X, y=None, **kwargs):
-        """Fit, and label the training rows."""
+    def fit_predict(self, X: MatrixLike, y: npt.ArrayLike | None = None, **kwargs: Any) -> np.ndarray:
+        """Fit, and label the training rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training samples.
+        y : array-like of shape (n_samples,), optional
+            -1 marks known outliers.
+        **kwargs
+            Passed to ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            +1 for targets, -1 for outliers.
+        """
         return self.fit(X, y, **kwargs).predict(X)
 
-    def score_samples(self, X):
-        """Minus the residual of each sample; higher is more normal."""
+    def score_samples(self, X: MatrixLike) -> np.ndarray:
+        """Compute minus the residual of each sample; higher is more normal.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples in rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The scores.
+        """
         check_is_fitted(self, "map_")
         return -self.map_.residual(self._validated(X, reset=False), self.rank_)
 
-    def decision_function(self, X):
-        """``score_samples(X) - offset_``: at least 0 for samples that belong to the targets."""
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
+        """Compute ``score_samples(X) - offset_``: at least 0 for samples that are accepted.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples in rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The decision values.
+        """
         return self.score_samples(X) - self.offset_
 
-    def predict(self, X):
-        """+1 for targets, -1 for outliers."""
+    def predict(self, X: MatrixLike) -> np.ndarray:
+        """Label samples: +1 for targets, -1 for outliers.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples in rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            +1 where ``decision_function`` is at least 0, else -1.
+        """
         return as_labels(self.decision_function(X) >= 0)
 
-    def _held_out(self, training):
-        """The targets that are no references; all targets where the truncated span leaves a residual to every one."""
+    def _held_out(self, training: TrainingRows) -> np.ndarray:
+        """The targets that are not references; all targets if all are references and the truncated span leaves them a residual."""
         references = self.map_.reference_indices_[self.map_.reference_indices_ != GENERATED]
         known = np.isin(references, training.outliers).sum()
         if known:
             raise ValueError(
-                f"references={self.references!r} holds {known} known outliers: what is a reference has no residual and counts as normal. "
+                f"references={self.references!r} holds {known} known outliers: a reference has no residual and counts as normal. "
                 'Use references of targets, for example "subset".'
             )
         held_out = np.setdiff1d(training.targets, references)
         if held_out.size == 0 and self.rank_ == self.map_.rank_:
             raise ValueError(
                 f"references={self.references!r} makes every target a reference, and rank={self.rank!r} truncates nothing: all residuals "
-                'are 0, and no threshold follows. Use references="subset", or a lower rank such as 0.9.'
+                'are 0, and there is no threshold. Use references="subset", or a lower rank such as 0.9.'
             )
         return held_out if held_out.size else training.targets
 
-    def _validated(self, X, reset):
+    def _validated(self, X: Any, reset: bool) -> Any:
         sparse = "csr" if as_kernel(self.kernel).accepts_sparse else False
         return validate_data(self, X, reset=reset, accept_sparse=sparse, dtype=np.float64, order="C")
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = as_kernel(self.kernel).accepts_sparse
         return tags
 
 
-def _components(rank, eigenvalues) -> int:
+def _components(rank: float | None, eigenvalues: np.ndarray) -> int:
     """How many of the eigenvalues, largest first, a rank stands for."""
     if rank is None:
         return eigenvalues.size
@@ -160,7 +227,7 @@ def _components(rank, eigenvalues) -> int:
     raise ValueError(f"rank={rank!r} must be an int >= 1 (components), a float in (0, 1) (a share of the variance) or None (all).")
 
 
-def _quantile(score, weight, nu) -> float:
+def _quantile(score: np.ndarray, weight: np.ndarray, nu: float) -> float:
     """The largest of the scores below which lies at most a share nu of the weight."""
     order = np.argsort(score, kind="stable")
     up_to = np.cumsum(weight[order])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,14 @@ import scipy.sparse as sp
 
 from ._dual.classifiers import SVDD as DESCRIPTION
 from ._dual.classifiers import bound_of_outliers, negative_margin
+from ._dual.problem import DualProblem, Solution
 from ._one_class import OneClassClassifier
+from ._training import TrainingRows
+from ._typing import RandomStateLike
 from ._validation import check_bound, check_choice, check_nu, check_positive
+from .kernels import KernelLike
+
+__all__ = ["SVDD"]
 
 DEFAULT_NU = 0.1
 """SVDD's nu when neither nu nor C is given."""
@@ -36,22 +43,22 @@ class SVDD(OneClassClassifier):
     kernel : str, kernel object, ReferenceKernel, ReferenceMap, callable or "precomputed", default="rbf"
         A name stands for the kernel with its default parameters: "rbf" is ``RBF()``, whose width follows the data.
     nu : float in (0, 1], optional
-        C = 1 / (nu n): an upper bound on the share of targets left outside, a lower bound on that of support vectors.
-        0.1 when neither nu nor C is given.
+        C = 1 / (nu n). nu is an upper bound on the share of training targets left outside and a lower bound on the share of support
+        vectors. 0.1 if neither nu nor C is given.
     C : float >= 1 / n, optional
         The price of leaving a target outside.
     negatives : {"ignore", "repel"}, default="ignore"
-        What rows with y = -1 do: nothing (but feed references that ask for them), or push the ball away as well.
-        Without such rows both are the same.
+        What SVDD does with known outliers (rows with y = -1). "ignore": they only feed references that ask for them. "repel": they
+        also push the ball away. Without known outliers both give the same ball.
     C_negative : float > 0, optional
-        The price of leaving a negative inside; used by ``negatives="repel"``. C n / q when not given, for q negatives:
-        all of them together then weigh as much as the n targets (n and q are sums of sample weights, if there are any).
+        The price of leaving an outlier inside; used by ``negatives="repel"``. C n / q by default, for q outliers: all of them
+        together then weigh as much as the n targets. With sample weights, n and q are sums of weights.
     threshold : {"auto", "training", "loo"}, default="auto"
-        "training" is the classical rule: R² of the ball, so that nu bounds the share of *training* targets outside.
-        "loo" sets ``offset_`` so that about a share nu of *new* targets is rejected (at least 1 / (n + 1)): every target is scored by the
-        exact model without it, at the price of a few fits; of more than 1,024 rows by a model of the other four fifths. "auto" is "loo"
-        for kernels whose width follows the neighbours (``kernel_.narrow``), where nearly all targets carry weight and "training"
-        rejects most new ones; else "training".
+        "training" is the classical rule: the threshold is the ball's R², so nu bounds the share of *training* targets outside.
+        "loo" sets ``offset_`` so that about a share nu of *new* targets is rejected (at least 1 / (n + 1)). It scores every target with
+        the exact model fitted without it, which costs a few fits; with more than 1,024 rows, with a model fitted on the other four
+        fifths. "auto" is "loo" for kernels whose width follows the neighbours (``kernel_.narrow``), because nearly all targets carry
+        weight there and "training" would reject most new ones. For other kernels "auto" is "training".
     tol : float, default=1e-6
         Relative duality gap at which the solver stops.
     max_iter : int, default=-1
@@ -65,27 +72,35 @@ class SVDD(OneClassClassifier):
 
     Attributes
     ----------
-    radius_ : float, R: the mean over the samples with free weights, of both kinds.
-    offset_ : float, -R² (with ``threshold="loo"`` the score that a share nu of new targets stays below), less a rounding's worth
-        so that samples on the boundary count as inside;
-        ``decision_function = score_samples - offset_``.
-    support_ : (n_SV,) rows of X with a weight; ``support_vectors_`` are these rows, ``dual_coef_`` (1, n_SV) the weights.
-        Negatives that repel come after the targets; their weights are negative. All weights sum to 1.
-    duality_gap_ : float, the certificate: the relative gap at the end.
-    n_iter_ : int, moves made.
-    kernel_ : the fitted kernel.
+    radius_ : float
+        R: the mean over all samples with free weights, targets and outliers.
+    offset_ : float
+        -R² (with ``threshold="loo"``, the score that a share nu of new targets falls below), less a slack for rounding, so that
+        samples on the boundary count as inside; ``decision_function = score_samples - offset_``.
+    support_ : ndarray of shape (n_SV,)
+        The rows of X that carry weight. Outliers that repel come after the targets.
+    support_vectors_ : ndarray or sparse matrix of shape (n_SV, n_features)
+        These rows; empty for ``kernel="precomputed"``.
+    dual_coef_ : ndarray of shape (1, n_SV)
+        Their weights, which sum to 1; those of outliers are negative.
+    duality_gap_ : float
+        The certificate: the relative duality gap at the end.
+    n_iter_ : int
+        The number of moves that the solver made.
+    kernel_ : Kernel
+        The fitted kernel.
 
     Notes
     -----
-    Targets and negatives with free weights lie both on the ball's boundary. Negatives are therefore asked to lie 1e-8 of the
-    kernel's size farther out, and offset_ is midway: on the boundary targets count as inside, negatives as outside.
+    Targets and outliers with free weights both lie on the ball's boundary. The problem therefore asks outliers to lie farther out, by
+    1e-8 of the kernel's size, and ``offset_`` is midway: on the boundary, targets count as inside and outliers as outside.
 
-    All weights sum to 1, so those of negatives sum to at most C n - 1 = 1 / nu - 1: nu = 1 leaves them nothing. If theirs sum to -s,
-    nu (1 + s) takes nu's place as the bound on the share of targets outside: negatives that cannot be told from targets cost targets.
+    All weights sum to 1, so the outliers' weights add up to at most C n - 1 = 1 / nu - 1 in absolute value; nu = 1 leaves them none. If
+    they sum to -s, nu (1 + s) replaces nu as the bound on the share of targets outside: outliers that look like targets cost targets.
 
     ``threshold="loo"`` compares -||phi(x) - c||² of new samples with -||phi(x_i) - c_i||² + ||c_i - c||² of the targets, c_i the
-    centre without target i. The last term is what a centre that has moved adds to the distance of an independent sample on average;
-    without it almost nothing is rejected at narrow widths. Where all k(x, x) are equal it is ||c_i||² - ||c||², and the one-class SVM
+    centre without target i. The last term is what the shift of the centre adds, on average, to the distance of an independent sample.
+    Without it almost nothing is rejected at narrow widths. If all k(x, x) are equal, it is ||c_i||² - ||c||², and the one-class SVM
     rejects the same samples.
 
     Examples
@@ -96,7 +111,7 @@ class SVDD(OneClassClassifier):
     >>> model.predict([[0.0, 0.0], [5.0, 5.0]])
     array([ 1, -1])
 
-    A narrow kernel, and a threshold that new samples keep:
+    A narrow kernel, and a threshold that holds for new samples:
 
     >>> new = np.random.default_rng(1).normal(size=(1000, 2))
     >>> narrow = rk.SVDD(rk.RBF(sigma=0.2), nu=0.1)
@@ -116,19 +131,19 @@ class SVDD(OneClassClassifier):
 
     def __init__(
         self,
-        kernel="rbf",
+        kernel: KernelLike = "rbf",
         *,
-        nu=None,
-        C=None,
-        negatives="ignore",
-        C_negative=None,
-        threshold="auto",
-        tol=1e-6,
-        max_iter=-1,
-        cache_size=200,
-        stopping="relative",
-        random_state=None,
-    ):
+        nu: float | None = None,
+        C: float | None = None,
+        negatives: str = "ignore",
+        C_negative: float | None = None,
+        threshold: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = -1,
+        cache_size: float = 200,
+        stopping: str = "relative",
+        random_state: RandomStateLike = None,
+    ) -> None:
         self.kernel = kernel
         self.nu = nu
         self.C = C
@@ -149,7 +164,7 @@ class SVDD(OneClassClassifier):
         parameter, value = self.solved_parameter(self.nu, self.C)
         check_nu(value) if parameter == "nu" else check_positive("C", value)
 
-    def _used_rows(self, training, weight):
+    def _used_rows(self, training: TrainingRows, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """With negatives="repel" the outliers too, after the targets and with negative weights."""
         used, target_weight = super()._used_rows(training, weight)
         if self.negatives == "ignore":
@@ -157,7 +172,7 @@ class SVDD(OneClassClassifier):
         repelled = training.outliers
         return np.concatenate([used, repelled]), np.concatenate([target_weight, -weight[repelled]])
 
-    def _problem_maker(self, signed_weight):
+    def _problem_maker(self, signed_weight: np.ndarray) -> Callable[[np.ndarray], DualProblem]:
         parameter, value = self.solved_parameter(self.nu, self.C)
         n, q = signed_weight[signed_weight > 0].sum(), -signed_weight[signed_weight < 0].sum()
         bound = 1.0 / check_bound(value, n) if parameter == "C" else check_nu(value) * n
@@ -165,23 +180,36 @@ class SVDD(OneClassClassifier):
         return lambda diag: self.classifier.problem(diag, bound, signed_weight, bound_outliers)
 
     @staticmethod
-    def solved_parameter(nu, C):
-        """The one of nu and C that is given, and its value."""
+    def solved_parameter(nu: float | None, C: float | None) -> tuple[str, float]:
+        """Tell which of nu and C sets the price of leaving a target outside.
+
+        Parameters
+        ----------
+        nu : float or None
+            The parameter nu.
+        C : float or None
+            The parameter C.
+
+        Returns
+        -------
+        tuple of (str, float)
+            "nu" or "C", and its value; nu = 0.1 if both are None.
+        """
         if nu is not None and C is not None:
             raise ValueError(f"nu={nu!r} and C={C!r} are both given: pass one of them (C = 1 / (nu n)).")
         return ("C", C) if C is not None else ("nu", DEFAULT_NU if nu is None else nu)
 
-    def _store(self, X, used, solution, rows):
+    def _store(self, X: Any, used: np.ndarray, solution: Solution, rows: Any) -> None:
         repelled = solution.b < 0
         self._margin = negative_margin(rows.diag[~repelled]) if repelled.any() else None
         super()._store(X, used, solution, rows)
         self.radius_ = float(np.sqrt(-self.classifier.threshold(solution.rho, solution.quadratic)))
 
-    def _slack(self, solution):
-        """Midway between free targets and free outliers, where there are such outliers."""
+    def _slack(self, solution: Solution) -> float:
+        """Midway between free targets and free outliers, if outliers repel."""
         return super()._slack(solution) if self._margin is None else 0.5 * self._margin
 
-    def _is_coarse(self, solution, X):
+    def _is_coarse(self, solution: Solution, X: Any) -> bool:
         rounding = self.kernel_.precision * solution.size_of_sums
         return rounding > COARSE_SLACK * self.radius_**2 and not _rows_are_equal(X)
 

@@ -1,4 +1,4 @@
-"""A detector that needs no choice."""
+"""AutoDetector: a detector that needs no settings."""
 
 from .detector import AutoDetector
 

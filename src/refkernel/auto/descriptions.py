@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Self
+
 import numpy as np
 from scipy.linalg import lapack
 from sklearn.base import BaseEstimator
@@ -14,17 +17,19 @@ from .._distances import l1_distances, mean_l1_distance, nearest_l1, squared_nor
 from .._threads import one_blas_thread, share_rows
 from ..kernels.base import check_columns
 
+__all__ = ["Neighbours", "Residual"]
+
 NEIGHBOURS = 5
 """Neighbours whose distances are averaged."""
 
 DENSE = 0.1
-"""A neighbour's own distances count as at least this share of their median: copies of a row make no region infinitely dense."""
+"""A neighbour's own distances count as at least this share of their median: copies of a row do not make a region infinitely dense."""
 
 RIDGE = 0.03
-"""Noise on the kernel's diagonal, as a share of it: a sample must be this much unlike the references to be seen."""
+"""Noise on the kernel's diagonal, as a share of it: only a sample that differs from the references by more than this stands out."""
 
 FEW = 4
-"""Queries from which on it pays to start threads."""
+"""With fewer queries it does not pay to start threads."""
 
 
 class Neighbours(BaseEstimator):
@@ -32,10 +37,10 @@ class Neighbours(BaseEstimator):
 
     names = ("distance to the nearest row", "distance to 5 rows, relative to how close these are to each other")
 
-    def __init__(self, columns: np.ndarray):
+    def __init__(self, columns: np.ndarray) -> None:
         self.columns = columns
 
-    def fit(self) -> Neighbours:
+    def fit(self) -> Self:
         """Find the neighbours of every row among the others."""
         self._D, self._index = self._nearest(self.columns.T, np.arange(self.columns.shape[1]), NEIGHBOURS + 1)
         k = self._k
@@ -45,7 +50,7 @@ class Neighbours(BaseEstimator):
         return self
 
     @property
-    def _k(self):
+    def _k(self) -> int:
         return min(NEIGHBOURS, self.columns.shape[1] - 1)
 
     def left_out(self, rows: np.ndarray) -> np.ndarray:
@@ -66,13 +71,13 @@ class Neighbours(BaseEstimator):
         D, index = self._nearest(X, np.full(len(X), -1), self._k)
         return np.array([D[:, 0], (D / np.sqrt(np.maximum(self._close[index], self._floor))).mean(axis=1)])
 
-    def _nearest(self, X, own, k):
-        """Distances and row numbers of the k nearest rows, nearest first; ``own`` is the row that a sample is itself, or -1."""
+    def _nearest(self, X: np.ndarray, own: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Distances and row numbers of the k nearest rows, nearest first; ``own`` is the number of the sample's own row, or -1."""
         check_columns(X, self.columns.T)
         k = min(k, self.columns.shape[1] - int((own >= 0).any()))
         D, index = np.empty((len(X), k)), np.empty((len(X), k), dtype=np.intp)
 
-        def find(start, stop):
+        def find(start: int, stop: int) -> None:
             nearest_l1(np.ascontiguousarray(X[start:stop]), self.columns, own[start:stop], D[start:stop], index[start:stop])
 
         share_rows(find, len(X)) if len(X) >= FEW else find(0, len(X))
@@ -85,20 +90,21 @@ class Residual(BaseEstimator):
     It is the squared distance from the references' span in the kernel's space, with a ridge; also a Gaussian process's variance.
     """
 
-    def __init__(self, columns: np.ndarray, scale: float):
+    def __init__(self, columns: np.ndarray, scale: float) -> None:
         self.columns = columns
         self.scale = scale
 
     @property
-    def names(self):
+    def names(self) -> tuple[str]:
+        """What each score is."""
         return (f"residual of a Laplacian kernel, scale {self.scale:g}",)
 
-    def fit(self) -> Residual:
+    def fit(self) -> Self:
         """Factorise the kernel matrix of the references."""
-        with one_blas_thread():  # a thread that waits for nobody beats two that wait for each other
+        with one_blas_thread():  # one thread is faster than two that wait for each other
             return self._fit()
 
-    def _fit(self):
+    def _fit(self) -> Self:
         Z = self.columns.T
         self._width = self.scale * (mean_l1_distance(Z) or 1.0)
         C = np.exp(-self._distances(Z) / self._width)
@@ -120,15 +126,15 @@ class Residual(BaseEstimator):
     def score(self, X: np.ndarray) -> np.ndarray:
         """The score of new samples (1 × n)."""
 
-        def make(rows):
-            def of_block(block):
+        def make(rows: int) -> Callable[[Any], np.ndarray]:
+            def of_block(block: np.ndarray) -> np.ndarray:
                 return 1.0 - squared_norms(np.exp(-self._distances(block) / self._width) @ self._root)
 
             return of_block
 
         return in_blocks(make, X, np.empty(len(X)), self.columns.shape[1])[None]
 
-    def _distances(self, X):
+    def _distances(self, X: np.ndarray) -> np.ndarray:
         check_columns(X, self.columns.T)
         D = np.empty((len(X), self.columns.shape[1]))
         l1_distances(np.ascontiguousarray(X), self.columns, D)

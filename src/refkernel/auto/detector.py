@@ -7,6 +7,7 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_random_state
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._progress import progress
 from .._training import training_rows
+from .._typing import RandomStateLike
 from .._validation import as_labels, is_number
 from ..calibration import benjamini_hochberg, least_rate, promise
 from ..calibration.promise import Promise, check_rate
@@ -23,6 +25,8 @@ from .evidence import Evidence
 from .trimming import trimmed
 from .views import KINDS, ColumnView
 
+__all__ = ["AutoDetector"]
+
 SCALES = (0.1, 1.0)
 """Widths of the residuals, as multiples of the mean distance."""
 
@@ -30,10 +34,10 @@ MOST_REFERENCES = 1000
 """References of a residual: its matrix holds 8 MB, its cost grows with their cube, and twice as many rank no table better."""
 
 MOST_NEIGHBOURS = 100_000
-"""Rows among which neighbours are looked for; the time grows with their square."""
+"""Neighbours are searched among at most this many rows; the time grows with their square."""
 
 MOST_CALIBRATING = 10_000
-"""Rows that calibrate: they promise rates down to 1 / 10,000."""
+"""At most this many rows calibrate: they promise rates down to 1 / 10,000."""
 
 MOST_MADE_UP = 500
 """Made-up outliers that each description is tried on."""
@@ -43,7 +47,7 @@ CLEARLY_WORSE = 1.0
 
 
 class AutoDetector(OutlierMixin, BaseEstimator):
-    """A detector that needs no choice: fit it on normal rows, and it rejects about ``false_alarm_rate`` of new normal rows.
+    """A detector that needs no settings: fit it on normal rows, and it rejects about ``false_alarm_rate`` of new normal rows.
 
     Every sample is described eight times: by its distance to the nearest training row, by its distance to five of them relative to how
     close these are to each other, and by the residual of a Laplacian kernel of two widths, in two views of the columns (standardised
@@ -55,11 +59,11 @@ class AutoDetector(OutlierMixin, BaseEstimator):
     false_alarm_rate : float in (0, 1), default=0.05
         The share of new normal samples that ``predict`` may reject.
     contamination : float in [0, 0.5) or "auto", default=0.0
-        The share of the training rows that may be outliers nobody marked. Twice that share of the least normal rows is left out;
-        "auto" stands for 0.05. 0 leaves out nothing.
+        The share of the training rows that may be unmarked outliers. The least normal rows, twice that share, are left out;
+        "auto" is 0.05. 0 leaves out nothing.
     random_state : int, RandomState instance or None, default=None
-        Draws the references where there are many rows, and the made-up outliers of ``results_``. None is seed 0: the answer is the same
-        every time.
+        Draws the references where there are many rows, and the made-up outliers of ``results_``. None is seed 0, so
+        that the result is the same every time.
     n_jobs : int, optional
         Not used: two cores are always shared. Kept for scikit-learn's conventions.
     verbose : bool, default=False
@@ -73,15 +77,15 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         A row for each description: ``description``, ``view``, ``auc_made_up`` (left-out normals against made-up outliers),
         ``auc_known`` (against the known outliers in y; NaN without any) and ``used``.
     false_alarm_rate_ : float
-        The rate that is expected on new normal samples; a little below the wish, as ranks are whole numbers.
+        The expected rate on new normal samples; a little below ``false_alarm_rate``, because ranks are whole numbers.
     false_alarm_interval_ : tuple of float
-        Where the rate of this very threshold lies with probability 0.9.
+        The interval that holds the rate of this very threshold with probability 0.9.
     offset_ : float
         ``decision_function = score_samples - offset_``.
     calibration_ : ndarray
-        The scores of the training rows that calibrate, each left out of what describes it, rising.
+        The scores of the training rows that calibrate, each left out of what describes it, in ascending order.
     n_features_in_ : int
-        Columns of the training rows.
+        The number of columns of the training rows.
 
     See Also
     --------
@@ -90,13 +94,13 @@ class AutoDetector(OutlierMixin, BaseEstimator):
 
     Notes
     -----
-    ``p_values`` compares a sample with the left-out training rows. Scaling, widths and neighbours are learnt from all rows, so that
-    the promise is approximate; measured on real tables it holds within two points from 35 rows on.
+    ``p_values`` compares a sample with the left-out training rows. Scaling, widths and neighbours are learnt from all rows, so
+    the promise is approximate. On real tables of at least 35 rows it held within two percentage points.
 
-    Of more than 1,000 rows that many, drawn at random, are the references of the residuals. Neighbours are looked for among all rows (up
-    to 100,000), and up to 10,000 rows calibrate. All rows enter the scaling.
+    The references of the residuals are at most 1,000 rows, drawn at random. Neighbours are searched among all rows (up to 100,000), and
+    up to 10,000 rows calibrate. Scaling uses all rows.
 
-    A column that never varied in training is a statement: a row that differs there is far away.
+    A row that differs in a column that was constant in training is far away.
 
     Examples
     --------
@@ -114,17 +118,17 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         false_alarm_rate: float = 0.05,
         *,
         contamination: float | str = 0.0,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
         n_jobs: int | None = None,
         verbose: bool = False,
-    ):
+    ) -> None:
         self.false_alarm_rate = false_alarm_rate
         self.contamination = contamination
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Describe and calibrate the normal rows of X.
 
         Parameters
@@ -143,8 +147,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         """
         check_rate("false_alarm_rate", self.false_alarm_rate)
         share = self._contamination()
-        X = validate_data(self, X, dtype=np.float64)
-        rows, _ = training_rows(X, y, sample_weight)
+        rows, _ = training_rows(validate_data(self, X, dtype=np.float64), y, sample_weight)
         if rows.targets.size < 2:
             raise ValueError("AutoDetector compares rows with each other and needs at least 2 normal ones; got 1 sample (n_samples = 1).")
         random_state = check_random_state(0 if self.random_state is None else self.random_state)
@@ -163,7 +166,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
             raise ValueError(f'contamination={self.contamination!r} must be a share from 0 to below 0.5, or "auto".')
         return float(share)
 
-    def _learn(self, normal, random_state):
+    def _learn(self, normal: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
         """Learn views and descriptions; return the numbers of the rows that calibrate, each left out of what describes it."""
         n = len(normal)
         chosen = np.arange(n) if n <= MOST_NEIGHBOURS else np.sort(random_state.permutation(n)[:MOST_NEIGHBOURS])
@@ -177,7 +180,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         for v, scale in progress(steps, len(steps), self.verbose, "descriptions"):
             Z = self._views[v].transform(described)
             if scale is None:
-                part = Neighbours(np.ascontiguousarray(Z.T)).fit()
+                part: Any = Neighbours(np.ascontiguousarray(Z.T)).fit()
                 held.append(part.left_out(np.concatenate([references, others])))
             else:
                 part = Residual(np.ascontiguousarray(Z[references].T), scale).fit()
@@ -189,11 +192,11 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         self._used = np.ones(len(self._held), dtype=bool)
         return chosen[np.concatenate([references, others])]
 
-    def _judge(self, normal, outliers, random_state):
-        """Try each description on made-up and known outliers; known ones decide which are used."""
+    def _judge(self, normal: np.ndarray, outliers: np.ndarray, random_state: np.random.RandomState) -> None:
+        """Try each description on made-up and known outliers; known outliers decide which descriptions are used."""
         count = min(MOST_MADE_UP, max(50, len(normal)))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of tables so small that made-up rows repeat training rows
+            warnings.simplefilter("ignore")  # tables so small that made-up rows repeat training rows
             made_up = as_pseudo_outliers("permuted_and_box").draw(normal, count, random_state)
         names = [(name, self._views[v].kind) for v, part in self._parts for name in part.names]
         self.results_ = {
@@ -207,12 +210,12 @@ class AutoDetector(OutlierMixin, BaseEstimator):
             self._used = known >= known.max() - CLEARLY_WORSE * _standard_error(known.max(), self._held.shape[1], len(outliers))
         self.results_["used"] = self._used.tolist()
 
-    def _aucs(self, outliers) -> list[float]:
+    def _aucs(self, outliers: np.ndarray) -> list[float]:
         scores = self._part_scores(outliers)
         labels = np.repeat([0, 1], [self._held.shape[1], len(outliers)])
         return [float(roc_auc_score(labels, np.concatenate(pair))) for pair in zip(self._held, scores, strict=True)]
 
-    def _calibrate(self):
+    def _calibrate(self) -> None:
         self.calibration_ = np.sort(-self._combined(self._held))
         n = len(self.calibration_)
         try:
@@ -228,7 +231,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         self.offset_ = float(self.calibration_[kept.rank - 1])
         self.false_alarm_rate_, self.false_alarm_interval_ = kept.rate, kept.interval()
 
-    def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> np.ndarray:
+    def fit_predict(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **kwargs: Any) -> np.ndarray:
         """Fit, and label the training rows, each judged by all others.
 
         Parameters
@@ -243,16 +246,16 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            +1 for normal rows, -1 for outliers. Rows that describe nobody (known outliers, rows left out as contamination, and those
-            beyond the first 10,000 that calibrate) are judged as new rows.
+            +1 for normal rows, -1 for outliers. Rows that do not calibrate (known outliers, rows left out as contamination, and all
+            but 10,000 of many rows) are judged as new rows.
         """
         self.fit(X, y, **kwargs)
         labels = self.predict(X)
         labels[self._rows] = as_labels(-self._combined(self._held) >= self.offset_)
         return labels
 
-    def with_false_alarm_rate(self, false_alarm_rate: float) -> AutoDetector:
-        """The same description with another threshold; nothing is fitted again.
+    def with_false_alarm_rate(self, false_alarm_rate: float) -> Self:
+        """Copy the detector with another threshold; nothing is fitted again.
 
         Parameters
         ----------
@@ -271,8 +274,8 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         other._calibrate()
         return other
 
-    def score_samples(self, X: Any) -> np.ndarray:
-        """Minus the average evidence against each sample: 0 for the most normal, lower for less normal ones.
+    def score_samples(self, X: npt.ArrayLike) -> np.ndarray:
+        """Compute minus the average evidence against each sample: 0 for the most normal, lower for less normal ones.
 
         Parameters
         ----------
@@ -285,12 +288,12 @@ class AutoDetector(OutlierMixin, BaseEstimator):
             The scores. A row's score does not depend on the rows beside it.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        samples: np.ndarray = validate_data(self, X, reset=False, dtype=np.float64, order="C")
         with np.errstate(over="ignore"):
-            return 0.0 - self._combined(self._part_scores(X / self._unit))
+            return 0.0 - self._combined(self._part_scores(samples / self._unit))
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """``score_samples(X) - offset_``: at least 0 for samples that are accepted.
+    def decision_function(self, X: npt.ArrayLike) -> np.ndarray:
+        """Compute ``score_samples(X) - offset_``: at least 0 for samples that are accepted.
 
         Parameters
         ----------
@@ -304,7 +307,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         """
         return self.score_samples(X) - self.offset_
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: npt.ArrayLike) -> np.ndarray:
         """Label samples: +1 for normal, -1 for outliers.
 
         Parameters
@@ -319,8 +322,8 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         """
         return as_labels(self.decision_function(X) >= 0)
 
-    def p_values(self, X: Any) -> np.ndarray:
-        """The share of normal samples that look at least as unusual; small for outliers.
+    def p_values(self, X: npt.ArrayLike) -> np.ndarray:
+        """Compute the share of normal samples that look at least as unusual; small for outliers.
 
         Parameters
         ----------
@@ -335,7 +338,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         return self.p_values_of(self.score_samples(X))
 
     def p_values_of(self, score: np.ndarray) -> np.ndarray:
-        """The p-values that belong to scores of ``score_samples``.
+        """Compute the p-values that belong to scores of ``score_samples``.
 
         Parameters
         ----------
@@ -349,7 +352,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         """
         return (np.searchsorted(self.calibration_, score, side="right") + 1.0) / (len(self.calibration_) + 1.0)
 
-    def select(self, X: Any, fdr: float = 0.1) -> np.ndarray:
+    def select(self, X: npt.ArrayLike, fdr: float = 0.1) -> np.ndarray:
         """Call as many samples outliers as possible, so that at most a share ``fdr`` of these calls is expected to be wrong.
 
         Parameters
@@ -366,24 +369,24 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         """
         return benjamini_hochberg(self.p_values(X), fdr)
 
-    def _part_scores(self, X):
+    def _part_scores(self, X: np.ndarray) -> np.ndarray:
         """The score of every sample by every description (descriptions × n); X in moderate units."""
         views = [view.transform(X) for view in self._views]
         most = np.finfo(np.float64).max
         return np.nan_to_num(np.vstack([part.score(views[v]) for v, part in self._parts]), nan=most, posinf=most)
 
-    def _combined(self, scores):
+    def _combined(self, scores: np.ndarray) -> np.ndarray:
         evidence = [evidence(row) for evidence, row in zip(self._evidence, scores, strict=True)]
         return np.mean([row for row, used in zip(evidence, self._used, strict=True) if used], axis=0)
 
-    def _in_words(self, kept, given) -> str:
+    def _in_words(self, kept: int, given: int) -> str:
         used, all_ = int(self._used.sum()), len(self._used)
         chosen = "" if used == all_ else f" that tell the known outliers best, of {all_}"
         left_out = f", after leaving out {given - kept:,} of {given:,}" if kept < given else ""
         return f"the average of {used} descriptions of {kept:,} rows{chosen}{left_out}"
 
 
-def _moderate(X):
+def _moderate(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(unit, X / unit): a power of two near the size of each column, so that squares neither overflow nor vanish."""
     size = np.abs(X).max(axis=0)
     unit = np.exp2(np.floor(np.log2(np.where(size > 0, size, 1.0))))
@@ -391,7 +394,7 @@ def _moderate(X):
     return unit, X / unit
 
 
-def _standard_error(auc, n, q):
-    """Of an AUROC on n normals and q outliers (Hanley and McNeil, 1982)."""
+def _standard_error(auc: float, n: int, q: int) -> float:
+    """The standard error of an AUROC on n normal samples and q outliers (Hanley and McNeil, 1982)."""
     first, second = auc / (2.0 - auc), 2.0 * auc**2 / (1.0 + auc)
     return np.sqrt((auc * (1.0 - auc) + (q - 1) * (first - auc**2) + (n - 1) * (second - auc**2)) / (n * q))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 from sklearn.base import BaseEstimator
 
+__all__ = ["Evidence"]
+
 TAIL = 0.1
 """The share of the training rows whose excess over the rest measures the tail beyond the highest."""
-
 
 FARTHEST = 1e300
 """Scores that overflow count as this many units away."""
@@ -16,10 +19,10 @@ FARTHEST = 1e300
 class Evidence(BaseEstimator):
     """-log((rows that score as high + 1) / (n + 1)) by linear interpolation; beyond the highest row it grows with log(1 + excess)."""
 
-    def __init__(self, held: np.ndarray):
+    def __init__(self, held: np.ndarray) -> None:
         self.held = held
 
-    def fit(self) -> Evidence:
+    def fit(self) -> Self:
         """Sort the scores of the left-out rows."""
         n = len(self.held)
         self._at = np.unique(self.held)

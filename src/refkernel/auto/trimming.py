@@ -1,12 +1,17 @@
-"""Leave out training rows that may be outliers nobody marked."""
+"""Leave out training rows that may be unmarked outliers."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from .._blocks import in_blocks
 from .._distances import l1_distances
 from .views import ColumnView
+
+__all__ = ["trimmed"]
 
 TRIMMED = 2.0
 """Rows that are left out, as a multiple of the contamination: outliers are not exactly the least normal rows."""
@@ -27,14 +32,14 @@ def trimmed(X: np.ndarray, contamination: float) -> np.ndarray:
     return np.sort(np.argsort(distances, kind="stable")[: n - count])
 
 
-def _to_kth_neighbour(Z, k):
+def _to_kth_neighbour(Z: np.ndarray, k: int) -> np.ndarray:
     """The L1 distance of every row to its k-th nearest other row."""
     columns = np.ascontiguousarray(Z.T)
 
-    def make(rows):
+    def make(rows: int) -> Callable[[Any], np.ndarray]:
         D = np.empty((rows, len(Z)))
 
-        def of_block(block):
+        def of_block(block: np.ndarray) -> np.ndarray:
             l1_distances(np.ascontiguousarray(block), columns, D)
             return np.partition(D, k, axis=1)[:, k]  # the row itself is the nearest
 

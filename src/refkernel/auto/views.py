@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 from sklearn.base import BaseEstimator
+
+__all__ = ["KINDS", "ColumnView"]
 
 CONSTANT = 1e-9
 """A column whose range is below this share of its size (at least 1) is constant."""
@@ -23,10 +27,10 @@ class ColumnView(BaseEstimator):
     A column that is constant in training is 0, and ± sqrt(n) for a row that differs: n rows agree, and this one does not.
     """
 
-    def __init__(self, kind: str = "plain"):
+    def __init__(self, kind: str = "plain") -> None:
         self.kind = kind
 
-    def fit(self, X: np.ndarray) -> ColumnView:
+    def fit(self, X: np.ndarray) -> Self:
         """Learn medians, widths, and which columns are constant."""
         self.median_ = np.median(X, axis=0)
         size = np.maximum(1.0, np.abs(self.median_))
@@ -49,6 +53,6 @@ class ColumnView(BaseEstimator):
             Z[:, self.constant_] = np.where(differs, np.sign(away) * self.jump_, 0.0)
         return Z
 
-    def _bent(self, X):
+    def _bent(self, X: np.ndarray) -> np.ndarray:
         away = (X - self.median_) / self.width_
         return np.arcsinh(away) if self.kind == "bent" else away

@@ -4,3 +4,7 @@ from .detector import ConformalDetector
 from .promise import Promise, benjamini_hochberg, least_rate, needed_samples, promise
 
 __all__ = ["ConformalDetector", "Promise", "benjamini_hochberg", "least_rate", "needed_samples", "promise"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import copy
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, OutlierMixin
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state, get_tags, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 
+from .._typing import MatrixLike, RandomStateLike
 from .._validation import check_choice, is_number, target_mask
 from .held_out import HeldOut, HeldOutModels, Rows, by_folds, goes_own_way, has_own_way
-from .promise import benjamini_hochberg, promise
+from .promise import Promise, benjamini_hochberg, promise
 from .scores import is_from, sign
+
+__all__ = ["ConformalDetector"]
 
 METHODS = ("auto", "split", "cv", "loo")
 SCORED_BY = ("auto", "folds", "full")
@@ -24,18 +28,18 @@ TIE = 1e-10
 """Scores that differ by less, as a share, differ by rounding: equal samples need not get equal bits in different calls."""
 
 MOST_LEFT_OUT = 1024
-"""With more targets "auto" is "cv": every model is compared with one score only, and a new sample's scores cost as many sums as targets."""
+"""With more targets "auto" is "cv": "loo" scores a new sample with as many models as there are targets."""
 
 BLOCK_ENTRIES = 2**22
-"""Differences of scores that are held at a time: 32 MB."""
+"""Differences of scores in memory at a time: 32 MB."""
 
 
 class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
-    """A detector whose false-alarm rate on new samples is promised, not hoped for.
+    """Any detector, with a false-alarm rate on new samples that is promised rather than hoped for.
 
-    It wraps any detector that scores new samples. Scores of training samples by models that have not seen them say how normal samples
-    score; a new sample's p-value is the share of those scores that is no higher than its own, and a sample is rejected where that is
-    at most ``false_alarm_rate``. The promise needs one assumption: that new normal samples are exchangeable with the training
+    It wraps any detector that scores new samples. Training samples, scored by models that have not seen them, show how normal samples
+    score. The p-value of a new sample is the share of those scores that are at most its own, and a sample is rejected if its p-value
+    is at most ``false_alarm_rate``. The promise needs one assumption: new normal samples are exchangeable with the training
     targets. It holds for any estimator, however poor; a poor one only misses more outliers.
 
     Parameters
@@ -44,24 +48,24 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         Any detector with ``fit`` and ``score_samples`` or ``decision_function``: those of this package, ``IsolationForest``,
         ``LocalOutlierFactor(novelty=True)``, pipelines, PyOD's detectors. It is cloned.
     false_alarm_rate : float in (0, 1), default=0.05
-        The share of new normal samples that may be rejected. ``fit`` raises a ValueError where that cannot be promised, with the
-        rate that can: 35 samples promise no less than 1/36.
+        The share of new normal samples that may be rejected. ``fit`` raises a ValueError if the samples are too few to promise it, and
+        names the lowest rate that they can promise: 35 samples promise no less than 1/36.
     method : {"auto", "loo", "cv", "split"}, default="auto"
         How samples are held out. "split": a random part calibrates, the rest trains. "cv": every fold is scored by a model of the other
-        folds (CV+). "loo": every sample by a model of all others (jackknife+), n fits unless the estimator has a faster way of its own
-        (in a pipeline of fewer than 100 targets every step is fitted n times all the same: a scaler that has seen the sample matters
-        there). "auto" is "loo" for those that have and at most 1,024 targets, else "cv": with more, ten folds promise as much.
+        folds (CV+). "loo": every sample is scored by a model of all others (jackknife+). That takes n fits unless the estimator has a
+        faster method of its own. In a pipeline with fewer than 100 targets every step is still fitted n times, because a scaler that
+        has seen the sample matters there. "auto" is "loo" for estimators with such a method and at most 1,024 targets, else "cv".
     confidence : float in (0, 1), optional
         By default the promise holds on average over training sets. With ``confidence=0.9`` the threshold is lowered until the rate
-        itself stays below ``false_alarm_rate`` with that probability.
+        of this very threshold stays below ``false_alarm_rate`` with probability 0.9.
     cv : int, splitter or iterable of (train, test), default=10
-        The folds of "cv". An int shuffles. Others split the targets (rows with y != -1 and a weight above 0, numbered in
-        their order) and must test each of them once.
+        The folds of "cv". An int shuffles. A splitter or an iterable splits the targets (rows with y != -1 and a weight above 0,
+        numbered in their order) and must test each of them once.
     calibration_size : float in (0, 1) or int, default=0.3
-        The part of the targets, or their number, that calibrates in "split".
+        The share or the number of the targets that calibrate in "split".
     scored_by : {"auto", "folds", "full"}, default="auto"
-        In "cv" and "loo", what scores a new sample. "folds": every model that was fitted, each compared with the samples it has not seen,
-        which the proofs below need. "full": one model of all targets, compared with all held-out scores; scoring costs one model
+        What scores a new sample in "cv" and "loo". "folds": every fitted model, each compared with the samples that it has not seen;
+        the proofs below need this. "full": one model of all targets, compared with all held-out scores; scoring costs one model
         instead of many, and the promise becomes approximate (see Notes). "auto" is "folds".
     higher_is : {"auto", "normal", "outlier"}, default="auto"
         What a high score of the estimator means. "auto" is "outlier" for PyOD's detectors and "normal", scikit-learn's convention, for
@@ -79,26 +83,26 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
     Attributes
     ----------
     false_alarm_rate_ : float
-        The rate that is promised, at most ``false_alarm_rate``: k / (n + 1) for a threshold at the k-th smallest of n scores, or with
-        ``confidence`` the bound that the rate stays below with that probability.
+        The promised rate, at most ``false_alarm_rate``: k / (n + 1) for a threshold at the k-th smallest of n scores. With
+        ``confidence``, the bound that the rate stays below with that probability.
     false_alarm_interval_ : (float, float)
-        Where the rate of this very threshold lies with probability 0.9 (exact for "split" and continuous scores).
+        The interval that holds the rate of this very threshold with probability 0.9 (exact for "split" and continuous scores).
     offset_ : float
-        The k-th smallest calibration score, less a rounding's worth; ``decision_function = score_samples - offset_``.
+        The k-th smallest calibration score, less a slack for rounding; ``decision_function = score_samples - offset_``.
     calibration_rank_ : int
         The rank k of the threshold among the calibration scores.
     calibration_scores_ : array of shape (n,)
         The held-out scores, higher is more normal.
     calibration_indices_ : array of shape (n,)
-        The rows of X that they belong to.
+        The row of X that each score belongs to.
     models_ : HeldOut
         What scores new samples.
     estimator_ : estimator
-        Fitted on all targets; only where it was needed (``scored_by="full"``, or an estimator with its own way to leave samples out).
+        Fitted on all targets. Only there with ``scored_by="full"``, or for an estimator with its own method to leave samples out.
     method_, scored_by_ : str
-        What "auto" came to.
+        What "auto" stood for.
     n_features_in_, feature_names_in_
-        Those of the estimator, where it has them.
+        Those of the estimator, if it has them.
 
     Notes
     -----
@@ -106,23 +110,23 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
 
         p(x) = (1 + #{i : s_m(i)(x_i) <= s_m(i)(x)}) / (n + 1),
 
-    ties counting for the sample. With "split" (Vovk et al., 2005) P(p <= a) <= a for every a, exactly, in finite samples.
+    where ties count in the sample's favour. With "split" (Vovk et al., 2005) P(p <= a) <= a for every a, exactly, in finite samples.
     With "cv" and "loo" scored by folds, P(p <= a) <= 2a in general (up to a term of order sqrt(1/n) for "cv") and about a in
-    practice (Barber et al., 2021). With ``scored_by="full"`` the promise holds as far as leaving one sample out hardly moves the score of
-    another: at small rates it was kept in all that was measured, but p-values are not uniform, and ties (categories, duplicates) can
+    practice (Barber et al., 2021). With ``scored_by="full"`` the promise holds as long as leaving one sample out hardly changes the
+    scores of others. At small rates it held in every measurement, but p-values are not uniform, and ties (categories, duplicates) can
     break it; ``docs/promises.md`` has the numbers.
 
     **Confidence.** Given the calibration scores of a "split", the rate of a threshold at the k-th smallest is at most
-    Beta(k, n + 1 - k); the largest k is taken for which that stays below the wish with the probability asked for. "cv" and "loo" use
-    the same rule, as an approximation: their scores are dependent, and nothing is proved.
+    Beta(k, n + 1 - k); k is the largest rank for which this stays below ``false_alarm_rate`` with probability ``confidence``. "cv" and
+    "loo" use the same rule as an approximation: their scores are dependent, and nothing is proved.
 
     **Discoveries.** ``select`` applies Benjamini and Hochberg (1995) to the p-values of one call. Those of "split" are positively
     dependent in the sense that it needs (Bates et al., 2023), so that the share of false discoveries is at most fdr on average; for
     "cv" and "loo" this is measured, not proved. p-values are multiples of 1 / (n + 1): j outliers among t samples can only be found
     where j >= t / (fdr (n + 1)).
 
-    **Weights.** Rows of weight 0 are left out of everything. Other weights go to the estimator's ``fit``; each row calibrates once, as
-    new samples come one by one.
+    **Weights.** Rows of weight 0 are left out of everything. Other weights go to the estimator's ``fit``; each row calibrates once,
+    whatever its weight.
 
     References
     ----------
@@ -147,20 +151,20 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator,
-        false_alarm_rate=0.05,
+        estimator: Any,
+        false_alarm_rate: float = 0.05,
         *,
-        method="auto",
-        confidence=None,
-        cv=10,
-        calibration_size=0.3,
-        scored_by="auto",
-        higher_is="auto",
-        known_outliers="auto",
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
+        method: str = "auto",
+        confidence: float | None = None,
+        cv: Any = 10,
+        calibration_size: float = 0.3,
+        scored_by: str = "auto",
+        higher_is: str = "auto",
+        known_outliers: str = "auto",
+        random_state: RandomStateLike = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.estimator = estimator
         self.false_alarm_rate = false_alarm_rate
         self.method = method
@@ -174,7 +178,7 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X, y=None, sample_weight=None) -> ConformalDetector:
+    def fit(self, X: MatrixLike, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Fit the estimator as often as the method needs, and calibrate.
 
         Parameters
@@ -189,10 +193,11 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         self
+            The calibrated detector.
         """
         sign_ = self._checked()
-        X, y = indexable(X if hasattr(X, "shape") else np.asarray(X), y)
-        rows = self._rows(X, y, sample_weight)
+        samples, labels = indexable(X if hasattr(X, "shape") else np.asarray(X), y)
+        rows = self._rows(samples, labels, sample_weight)
         self._choose(rows.calibrating.size)
         self.__dict__.pop("estimator_", None)  # of an earlier fit by another method
         calibrating = self._split(rows) if self.method_ == "split" else np.arange(rows.calibrating.size)
@@ -204,12 +209,27 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         self._copy_features()
         return self
 
-    def fit_predict(self, X, y=None, **kwargs) -> np.ndarray:
-        """Fit, and label the training rows (which the promise is not about: models have seen them)."""
+    def fit_predict(self, X: MatrixLike, y: npt.ArrayLike | None = None, **kwargs: Any) -> np.ndarray:
+        """Fit, and label the training rows. The promise is about new samples, not about these rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Training samples.
+        y : array-like of shape (n_samples,), optional
+            -1 marks known outliers.
+        **kwargs
+            Passed to ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            +1 for samples that are accepted, -1 for those rejected.
+        """
         return self.fit(X, y, **kwargs).predict(X)
 
-    def p_values(self, X) -> np.ndarray:
-        """The p-value of each sample: the smaller, the less it is like the training targets.
+    def p_values(self, X: MatrixLike) -> np.ndarray:
+        """Compute the p-value of each sample: the smaller, the less it is like the training targets.
 
         Parameters
         ----------
@@ -218,13 +238,13 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Returns
         -------
-        array of shape (n_samples,)
+        ndarray of shape (n_samples,)
             Multiples of 1 / (n + 1), from 1 / (n + 1) to 1.
         """
         return (1.0 + self._counts(X)) / (self.calibration_scores_.size + 1.0)
 
-    def predict(self, X) -> np.ndarray:
-        """+1 for samples that are accepted, -1 for those rejected at the promised rate.
+    def predict(self, X: MatrixLike) -> np.ndarray:
+        """Label samples: +1 for those accepted, -1 for those rejected.
 
         Parameters
         ----------
@@ -233,12 +253,13 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Returns
         -------
-        int array of shape (n_samples,)
+        ndarray of shape (n_samples,)
+            -1 where the p-value is at most ``calibration_rank_`` / (n + 1), else +1.
         """
         return np.where(self._counts(X) >= self.calibration_rank_, 1, -1)
 
-    def decision_function(self, X) -> np.ndarray:
-        """By how much a sample's score exceeds the threshold: at least 0 where it is accepted.
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
+        """Compute by how much each score exceeds the threshold: at least 0 for samples that are accepted.
 
         Parameters
         ----------
@@ -247,7 +268,7 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Returns
         -------
-        array of shape (n_samples,)
+        ndarray of shape (n_samples,)
             The k-th largest difference between the sample's score and a calibration score by the same model; with one model, the
             estimator's score less ``offset_``.
         """
@@ -263,8 +284,8 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
             decision[i : i + step] = np.partition(differences, kept - k, axis=1)[:, kept - k]
         return decision
 
-    def score_samples(self, X) -> np.ndarray:
-        """``decision_function(X) + offset_``; with one model, the estimator's own score, higher is more normal.
+    def score_samples(self, X: MatrixLike) -> np.ndarray:
+        """Compute ``decision_function(X) + offset_``: with one model, the estimator's own score; higher is more normal.
 
         Parameters
         ----------
@@ -273,12 +294,13 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Returns
         -------
-        array of shape (n_samples,)
+        ndarray of shape (n_samples,)
+            The scores.
         """
         return self.decision_function(X) + self.offset_
 
-    def select(self, X, fdr=0.1) -> np.ndarray:
-        """The samples to call outliers so that at most a share ``fdr`` of them is normal, on average.
+    def select(self, X: MatrixLike, fdr: float = 0.1) -> np.ndarray:
+        """Select the samples to call outliers, so that on average at most a share ``fdr`` of them is normal.
 
         Parameters
         ----------
@@ -289,18 +311,18 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Returns
         -------
-        bool array of shape (n_samples,)
+        ndarray of bool of shape (n_samples,)
             True where a sample is called an outlier.
         """
         return benjamini_hochberg(self.p_values(X), fdr)
 
-    def with_false_alarm_rate(self, false_alarm_rate, confidence=None) -> ConformalDetector:
-        """The same fitted models with another threshold; nothing is fitted again.
+    def with_false_alarm_rate(self, false_alarm_rate: float, confidence: float | None = None) -> Self:
+        """Copy the detector with another threshold; nothing is fitted again.
 
         Parameters
         ----------
         false_alarm_rate : float in (0, 1)
-            The new wish.
+            The new false-alarm rate.
         confidence : float in (0, 1), optional
             As in the constructor.
 
@@ -316,19 +338,19 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         return other
 
     def _checked(self) -> float:
-        """The sign of the estimator's scores, after checking what was asked for."""
+        """The sign of the estimator's scores, after checking the parameters."""
         for name, choices in (("method", METHODS), ("scored_by", SCORED_BY), ("known_outliers", ("auto", "pass", "drop"))):
             check_choice(name, getattr(self, name), choices)
         if get_tags(self.estimator).input_tags.pairwise:
             raise ValueError('ConformalDetector holds rows out, and kernel="precomputed" has none: pass samples and a kernel object.')
         return sign(self.estimator, self.higher_is)
 
-    def _choose(self, n) -> None:
+    def _choose(self, n: int) -> None:
         by_default = "loo" if has_own_way(self.estimator) and n <= MOST_LEFT_OUT else "cv"
         self.method_ = by_default if self.method == "auto" else self.method
         self.scored_by_ = "folds" if self.scored_by == "auto" or self.method_ == "split" else self.scored_by
 
-    def _rows(self, X, y, sample_weight) -> Rows:
+    def _rows(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> Rows:
         n = _num_samples(X)
         weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weight.shape != (n,) or not np.isfinite(weight).all() or (weight < 0).any():
@@ -341,7 +363,7 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         outliers = np.flatnonzero(~is_target & (weight > 0)) if passed else np.empty(0, dtype=np.intp)
         return Rows(X, targets, outliers, self._passed_weight(weight, sample_weight))
 
-    def _passed_weight(self, weight, given):
+    def _passed_weight(self, weight: np.ndarray, given: npt.ArrayLike | None) -> np.ndarray | None:
         if given is None or has_fit_parameter(self.estimator, "sample_weight"):
             return None if given is None else weight
         if np.unique(weight[weight > 0]).size > 1:
@@ -351,9 +373,10 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
             )
         return None
 
-    def _split(self, rows) -> np.ndarray:
+    def _split(self, rows: Rows) -> np.ndarray:
         """The positions among the targets that calibrate."""
-        n, size = rows.calibrating.size, self.calibration_size
+        n = rows.calibrating.size
+        size: Any = self.calibration_size
         if isinstance(size, Integral) and not isinstance(size, bool):
             m = int(size)
         elif is_number(size) and 0 < size < 1:
@@ -364,15 +387,16 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(f"calibration_size={size!r} of {n} targets leaves {m} to calibrate and {n - m} to train; both need 1 sample.")
         return np.sort(check_random_state(self.random_state).permutation(n)[:m])
 
-    def _held_out(self, rows, calibrating, sign_) -> HeldOut:
+    def _held_out(self, rows: Rows, calibrating: np.ndarray, sign_: float) -> HeldOut:
         everyone = np.arange(rows.calibrating.size)
         if self.method_ == "split":
             folds = [(np.setdiff1d(everyone, calibrating), calibrating)]
-            found = by_folds(self.estimator, rows, folds, sign_)
-            return HeldOutModels(found.models, found.scores[calibrating], found.model[calibrating], sign_)
+            fitted = by_folds(self.estimator, rows, folds, sign_)
+            return HeldOutModels(fitted.models, fitted.scores[calibrating], fitted.model[calibrating], sign_)
         exact = self.method_ == "loo" and goes_own_way(self.estimator, rows.calibrating.size)
         if exact or self.scored_by_ == "full":
             self.estimator_ = rows.fitted(self.estimator, rows.calibrating)
+        found: HeldOut
         if exact:
             found = rows.exactly_left_out(self.estimator_)
         else:
@@ -381,7 +405,7 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
             return found
         return HeldOutModels([self.estimator_], found.scores, np.zeros(everyone.size, dtype=np.intp), sign_)
 
-    def _folds(self, rows) -> list[Any]:
+    def _folds(self, rows: Rows) -> list[Any]:
         n = rows.calibrating.size
         if self.method_ == "loo":
             return [(np.delete(np.arange(n), i), np.array([i])) for i in range(n)]
@@ -399,7 +423,7 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
             )
         return folds
 
-    def _keep(self, found) -> None:
+    def _keep(self, found: Promise) -> None:
         self.calibration_rank_ = found.rank
         self.false_alarm_rate_ = found.rate
         self.false_alarm_interval_ = found.interval()
@@ -413,14 +437,14 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
                 setattr(self, name, getattr(model, name))
 
     def _calibration(self) -> list[np.ndarray]:
-        """For each model, the sorted scores of the samples it has not seen, lowered so that ties count for a new sample."""
+        """For each model, the sorted scores of the samples it has not seen, lowered so that ties count in a new sample's favour."""
         scores = self.calibration_scores_
         lowered = scores - TIE * np.maximum(np.abs(scores), np.median(np.abs(scores)))
         order = np.lexsort((lowered, self.models_.model))
         return np.split(lowered[order], np.cumsum(np.bincount(self.models_.model))[:-1])
 
-    def _counts(self, X) -> np.ndarray:
-        """How many calibration scores are at most that of the sample by the same model."""
+    def _counts(self, X: MatrixLike) -> np.ndarray:
+        """How many calibration scores are at most the sample's score by the same model."""
         check_is_fitted(self, "calibration_rank_")
         S = self.models_.score_matrix(X)
         counts = np.zeros(S.shape[0], dtype=np.intp)
@@ -428,7 +452,7 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
             counts += np.searchsorted(scores, S[:, number], side="right")
         return counts
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator).input_tags
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan

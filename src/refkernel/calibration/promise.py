@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.stats import beta
 
 from .._validation import is_number
+
+__all__ = ["Promise", "benjamini_hochberg", "check_rate", "least_rate", "needed_samples", "promise"]
 
 WHOLE = 1e-9
 """Counts that differ by less differ by rounding: 0.29 · 100 is 28.999999999999996."""
@@ -22,8 +26,24 @@ WHOLE = 1e-9
 class Promise:
     """A threshold at the ``rank``-th smallest of ``n`` calibration scores, and the false-alarm ``rate`` that follows from it.
 
-    With ``confidence`` None the rate is an expectation over training data and new samples; else a bound that the rate of the
-    threshold at hand stays below with that probability.
+    Parameters
+    ----------
+    n : int
+        The number of calibration scores.
+    rank : int
+        The threshold is the score of this rank; 1 is the smallest.
+    rate : float
+        The false-alarm rate. Without ``confidence`` it is the expected rate, over training data and new samples; with it, a bound that
+        the rate of this threshold stays below with that probability.
+    confidence : float in (0, 1), optional
+        The probability with which the bound holds.
+
+    Examples
+    --------
+    >>> from refkernel.calibration import Promise
+    >>> low, high = Promise(n=99, rank=5, rate=0.05).interval(0.9)
+    >>> round(low, 3), round(high, 3)
+    (0.02, 0.09)
     """
 
     n: int
@@ -31,34 +51,46 @@ class Promise:
     rate: float
     confidence: float | None = None
 
-    def interval(self, level=0.9) -> tuple[float, float]:
-        """Where the rate of the threshold at hand lies with probability ``level``, an equal share outside on each side."""
+    def interval(self, level: float = 0.9) -> tuple[float, float]:
+        """Compute the interval that holds the rate of this threshold with probability ``level``.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.9
+            The probability; the rest is divided equally between both sides.
+
+        Returns
+        -------
+        tuple of (float, float)
+            The lower and the upper end.
+        """
         tail = (1.0 - level) / 2.0
         low, high = beta.ppf([tail, 1.0 - tail], self.rank, self.n + 1 - self.rank)
         return float(low), float(high)
 
 
-def promise(n: int, rate, confidence=None) -> Promise:
-    """The highest threshold that keeps a false-alarm rate.
+def promise(n: int, rate: float, confidence: float | None = None) -> Promise:
+    """Find the highest threshold that keeps a false-alarm rate.
 
     Parameters
     ----------
     n : int
         The number of calibration scores.
     rate : float in (0, 1)
-        The false-alarm rate wished for.
+        The false-alarm rate to keep.
     confidence : float in (0, 1), optional
-        Keep the rate itself below the wish with this probability, and on average too.
+        Keep the rate of the threshold itself below ``rate`` with this probability, and on average too.
 
     Returns
     -------
     Promise
-        The rank of the threshold among the calibration scores, and the rate that is promised, at most ``rate``.
+        The rank of the threshold among the calibration scores, and the promised rate, at most ``rate``.
 
     Raises
     ------
     ValueError
-        Where n samples cannot promise it; the message says what they can, and how many samples it takes.
+        If n samples cannot promise this rate; the message names the lowest rate that they can promise, and the number of samples
+        that this rate needs.
 
     Examples
     --------
@@ -86,8 +118,8 @@ def promise(n: int, rate, confidence=None) -> Promise:
     return Promise(n, rank, promised, confidence)
 
 
-def least_rate(n: int, confidence=None) -> float:
-    """The lowest false-alarm rate that n calibration samples can promise.
+def least_rate(n: int, confidence: float | None = None) -> float:
+    """Compute the lowest false-alarm rate that n calibration samples can promise.
 
     Parameters
     ----------
@@ -99,7 +131,7 @@ def least_rate(n: int, confidence=None) -> float:
     Returns
     -------
     float
-        1 / (n + 1), or 1 - (1 - confidence)^(1/n) where that is more.
+        1 / (n + 1), or 1 - (1 - confidence)^(1/n) if that is more.
 
     Examples
     --------
@@ -113,8 +145,8 @@ def least_rate(n: int, confidence=None) -> float:
     return on_average if confidence is None else max(on_average, -math.expm1(math.log1p(-confidence) / n))
 
 
-def needed_samples(rate, confidence=None) -> int:
-    """The number of calibration samples that it takes to promise a false-alarm rate.
+def needed_samples(rate: float, confidence: float | None = None) -> int:
+    """Compute the number of calibration samples that a false-alarm rate needs.
 
     Parameters
     ----------
@@ -126,7 +158,7 @@ def needed_samples(rate, confidence=None) -> int:
     Returns
     -------
     int
-        The smallest n for which :func:`promise` has an answer.
+        The smallest n for which :func:`promise` does not raise.
 
     Examples
     --------
@@ -142,19 +174,19 @@ def needed_samples(rate, confidence=None) -> int:
     return max(on_average, math.ceil(math.log1p(-confidence) / math.log1p(-rate) - WHOLE))
 
 
-def benjamini_hochberg(p_values, fdr) -> np.ndarray:
-    """The discoveries of Benjamini and Hochberg (1995).
+def benjamini_hochberg(p_values: npt.ArrayLike, fdr: float) -> np.ndarray:
+    """Select discoveries by the rule of Benjamini and Hochberg (1995).
 
     Parameters
     ----------
     p_values : array-like of shape (n_samples,)
         One p-value for each sample.
     fdr : float in (0, 1)
-        The share of false discoveries to keep on average.
+        The share of false discoveries to allow on average.
 
     Returns
     -------
-    bool array of shape (n_samples,)
+    ndarray of bool of shape (n_samples,)
         True for the samples with the j smallest p-values, j the largest number for which the j-th smallest is at most fdr · j / n.
 
     Examples
@@ -170,12 +202,13 @@ def benjamini_hochberg(p_values, fdr) -> np.ndarray:
     return p <= ordered[passed[-1]] if passed.size else np.zeros(p.shape, dtype=bool)
 
 
-def check_rate(name: str, value) -> None:
+def check_rate(name: str, value: Any) -> None:
+    """Raise unless the value is a number between 0 and 1."""
     if not (is_number(value) and 0 < value < 1):
         raise ValueError(f"{name}={value!r} must be a number between 0 and 1.")
 
 
-def _cannot(n, rate, confidence) -> str:
+def _cannot(n: int, rate: float, confidence: float | None) -> str:
     with_what = "" if confidence is None else f" with confidence {confidence:g}"
     return (
         f"{n} sample{'s' * (n != 1)} promise{'s' * (n == 1)} no less than {100 * least_rate(n, confidence):.2g} %{with_what}: "

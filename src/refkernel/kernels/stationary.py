@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
 from .._distances import MODERATE, DistancesTo, mean_l1_distance, neighbour_distance, root_mean_squared_distance
+from .._training import TrainingRows
+from .._typing import MatrixLike, RandomStateLike
 from .._validation import check_choice, check_positive, is_number
 from .base import Kernel, check_columns
 from .products import as_gamma
 
+__all__ = ["RBF", "Laplacian"]
+
 NEIGHBOUR_RULE = "neighbours"
 
 PER_NEIGHBOUR_DISTANCE = 0.35
-"""sigma as a multiple of the distance to neighbours: real tables are ranked equally well from 0.25 to 0.35, and worse from 0.5 on."""
+"""sigma as a multiple of the distance to neighbours: real tables are ranked equally well from 0.25 to 0.35, and worse from 0.5 upwards."""
 
 NO_WIDTH = "This {} has no width yet: call k = k.fit(X) first (fit returns the kernel to use), or pass {}."
 
@@ -28,14 +34,14 @@ class Stationary(Kernel):
     vanishes = True
     precision = 1e-11  # squared distances come from products, and lose digits where rows are many widths apart
 
-    def resolve(self, rows, sample_weight=None, random_state=None):
+    def resolve(self, rows: TrainingRows, sample_weight: np.ndarray | None = None, random_state: RandomStateLike = None) -> Kernel:
         check_choice("fit_on", self.fit_on, ("references", "training"))
         return self._resolved(rows, sample_weight)
 
-    def _resolved(self, rows, sample_weight):
+    def _resolved(self, rows: TrainingRows, sample_weight: np.ndarray | None) -> Kernel:
         raise NotImplementedError
 
-    def diag(self, X):
+    def diag(self, X: MatrixLike) -> np.ndarray:
         return np.ones(np.shape(X)[0])
 
 
@@ -47,8 +53,8 @@ class RBF(Stationary):
     scale : float, array-like of shape (n_features,), "neighbours" or None, default=None
         A number is the article's width rule: sigma² = scale · (mean squared distance over all pairs that ``fit`` sees).
         "neighbours" is a narrow width that follows the data: sigma = 0.35 · (median over rows of the root mean squared distance to the 5
-        nearest rows); rows that repeat count once, and of many rows 1,000 are measured.
-        None stands for "neighbours" where a classifier describes the training samples by this kernel, and for 1.0 under a reference map.
+        nearest rows). Repeated rows count once, and at most 1,000 rows are measured.
+        None is "neighbours" if a classifier uses this kernel directly, and 1.0 under a reference map.
     sigma : float or array-like of shape (n_features,), optional
         A fixed width; ``scale`` is then not used.
     fit_on : {"references", "training"}, default="references"
@@ -77,18 +83,24 @@ class RBF(Stationary):
     array([[0.6065]])
     """
 
-    def __init__(self, scale: Any = None, sigma: Any = None, fit_on: str = "references", gamma: Any = None):
+    def __init__(
+        self,
+        scale: float | str | npt.ArrayLike | None = None,
+        sigma: float | npt.ArrayLike | None = None,
+        fit_on: str = "references",
+        gamma: float | str | None = None,
+    ) -> None:
         self.scale = scale
-        self.sigma = sigma
+        self.sigma: Any = sigma  # a number after ``resolve``, or an array if the features have their own widths
         self.fit_on = fit_on
         self.gamma = gamma
 
     @property
-    def narrow(self):
+    def narrow(self) -> bool:
         """Whether the width is a rule by name, before and after ``resolve``."""
         return isinstance(self.scale, str) or (self.scale is None and self.sigma is None and self.gamma is None)
 
-    def _resolved(self, rows, sample_weight):
+    def _resolved(self, rows: TrainingRows, sample_weight: np.ndarray | None) -> RBF:
         if self.sigma is not None and self.gamma is not None:
             raise ValueError(f"sigma={self.sigma!r} and gamma={self.gamma!r} are both given: pass one of them (gamma = 1 / (2 sigma²)).")
         if self.sigma is not None:
@@ -102,34 +114,34 @@ class RBF(Stationary):
         scale = _widths("scale", self.scale, rows.X.shape[1])
         return self._of_sigma(np.sqrt(scale) * rows.measured(root_mean_squared_distance, sample_weight))
 
-    def _of_sigma(self, sigma):
+    def _of_sigma(self, sigma: Any) -> RBF:
         return RBF(self.scale, _positive_or_one(sigma), self.fit_on)
 
-    def in_map(self):
+    def in_map(self) -> RBF:
         return self if self.scale is not None else RBF(1.0, self.sigma, self.fit_on, self.gamma)
 
     @property
-    def shares_distances(self):
-        """One width for all features, of a size at which distances in the data's own unit lose nothing."""
+    def shares_distances(self) -> bool:
+        """One width for all features, so moderate that distances in the data's own unit lose nothing."""
         return is_number(self.sigma) and MODERATE[0] < self.sigma < MODERATE[1]
 
-    def __call__(self, X, Z=None):
-        unit, X, Z = self._scaled(X, Z)
-        if sp.issparse(X) or sp.issparse(Z):
-            check_columns(X, Z)
-            return pairwise.rbf_kernel(X, Z, gamma=0.5 / unit / unit)
-        X = np.asarray(X, dtype=np.float64)
-        K = DistancesTo(X if Z is None else Z, np.sqrt(2.0) * unit, X.shape[0])(X)
+    def __call__(self, X: MatrixLike, Z: MatrixLike | None = None) -> np.ndarray:
+        unit, A, B = self._scaled(X, Z)
+        if sp.issparse(A) or sp.issparse(B):
+            check_columns(A, B)
+            return pairwise.rbf_kernel(A, B, gamma=0.5 / unit / unit)
+        A = np.asarray(A, dtype=np.float64)
+        K = DistancesTo(A if B is None else B, np.sqrt(2.0) * unit, A.shape[0])(A)
         if Z is None:
             np.fill_diagonal(K, 0.0)
         return np.exp(K, out=K)
 
-    def against(self, Z, rows):
+    def against(self, Z: Any, rows: int) -> Callable[[Any], np.ndarray]:
         if sp.issparse(Z) or np.ndim(self._width()):
             return super().against(Z, rows)
         distances, sparse = DistancesTo(Z, np.sqrt(2.0) * self._width(), rows, and_zero=True), super().against(Z, rows)
 
-        def values(X):
+        def values(X: Any) -> np.ndarray:
             if sp.issparse(X):
                 return sparse(X)
             K = distances(X)  # exp(0) = 1
@@ -137,16 +149,16 @@ class RBF(Stationary):
 
         return values
 
-    def of_squared_distances(self, negative):
+    def of_squared_distances(self, negative: np.ndarray) -> np.ndarray:
         K = negative * (0.5 / self._width() ** 2)
         return np.exp(K, out=K)
 
-    def _width(self):
+    def _width(self) -> Any:
         if self.sigma is None:
             raise ValueError(NO_WIDTH.format("RBF", "sigma"))
         return self.sigma
 
-    def _scaled(self, X, Z):
+    def _scaled(self, X: Any, Z: Any) -> tuple[Any, Any, Any]:
         """(unit, X, Z) whose distances in this unit are those of the kernel."""
         sigma = self._width()
         if np.ndim(sigma) == 0:
@@ -176,12 +188,12 @@ class Laplacian(Stationary):
     array([[0.3679]])
     """
 
-    def __init__(self, scale: float = 1.0, gamma: Any = None, fit_on: str = "references"):
+    def __init__(self, scale: float = 1.0, gamma: float | str | None = None, fit_on: str = "references") -> None:
         self.scale = scale
         self.gamma = gamma
         self.fit_on = fit_on
 
-    def _resolved(self, rows, sample_weight):
+    def _resolved(self, rows: TrainingRows, sample_weight: np.ndarray | None) -> Laplacian:
         if self.gamma is not None:
             gamma = as_gamma(self.gamma, rows.X_targets)
             return self if gamma is self.gamma else Laplacian(self.scale, gamma, self.fit_on)
@@ -189,13 +201,13 @@ class Laplacian(Stationary):
         width = _positive_or_one(self.scale * rows.measured(mean_l1_distance, sample_weight))
         return Laplacian(self.scale, 1.0 / width, self.fit_on)
 
-    def __call__(self, X, Z=None):
+    def __call__(self, X: MatrixLike, Z: MatrixLike | None = None) -> np.ndarray:
         if not is_number(self.gamma):
             raise ValueError(NO_WIDTH.format("Laplacian", "gamma"))
         return pairwise.laplacian_kernel(X, Z, gamma=self.gamma)
 
 
-def _widths(name, value, d):
+def _widths(name: str, value: Any, d: int) -> Any:
     """A positive number, or an array of one for each of d features."""
     if np.ndim(value) == 0:
         check_positive(name, value)
@@ -206,8 +218,8 @@ def _widths(name, value, d):
     return widths.astype(np.float64)
 
 
-def _positive_or_one(width):
-    """Equal rows have no distance to measure; any width then gives the same kernel."""
+def _positive_or_one(width: Any) -> Any:
+    """The width, or 1 where it is 0: all rows are equal then, and any width gives the same kernel."""
     if not np.isfinite(width).all():
         raise ValueError("The distances between the samples overflow. Scale the data first, for example with TargetScaler.")
     if np.ndim(width):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,8 @@ from .._one_class import OneClassClassifier, resolved_threshold
 from ..feature_map import ReferenceFit, ReferenceMap
 from ..kernels import Kernel, Linear, as_kernel
 from .paths import Formulation
+
+__all__ = ["Alone", "KernelAxis", "Shared", "clone_values", "final_step", "plan"]
 
 KERNEL_AXES = ("scale", "sigma", "gamma", "degree", "coef0")
 """Parameters of a base kernel that change neither the references nor the distances."""
@@ -50,7 +53,7 @@ class Shared:
         """Whether the dual problem sees known outliers too."""
         return getattr(self.classifier, "negatives", "ignore") == "repel"
 
-    def formulation(self, axis: KernelAxis, samples) -> Formulation:
+    def formulation(self, axis: KernelAxis, samples: Any) -> Formulation:
         """What to solve on the kernel matrix of an axis."""
         solver = {name: getattr(self.classifier, name) for name in ("tol", "stopping", "max_iter")}
         C_negative = self.classifier.C_negative if samples.outliers else None
@@ -65,14 +68,14 @@ class Alone:
     params: dict[str, Any]
     candidate: int
 
-    def configured(self):
+    def configured(self) -> Any:
         """A new estimator with the candidate's parameters."""
         return clone(self.estimator).set_params(**clone_values(self.params))
 
 
-def plan(estimator, candidates) -> list[Shared | Alone]:
+def plan(estimator: Any, candidates: Iterable[dict[str, Any]]) -> list[Shared | Alone]:
     """Group the candidates of a grid by what they share."""
-    groups: dict[Any, list[tuple[int, dict]]] = defaultdict(list)
+    groups: dict[Any, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
     names = _axis_names(estimator)
     for number, params in enumerate(candidates):
         structure = {name: value for name, value in params.items() if name not in names}
@@ -80,7 +83,7 @@ def plan(estimator, candidates) -> list[Shared | Alone]:
     return [part for members in groups.values() for part in _parts(estimator, names, members)]
 
 
-def _parts(estimator, names, members):
+def _parts(estimator: Any, names: dict[str, str], members: list[tuple[int, dict[str, Any]]]) -> list[Any]:
     """The Shared group of candidates that differ along the axes only, or each of them alone."""
     structure = {name: value for name, value in members[0][1].items() if name not in names}
     configured = clone(estimator).set_params(**clone_values(structure)) if structure else estimator
@@ -103,14 +106,16 @@ def _parts(estimator, names, members):
     return [shared, *unshared] if shared.members else unshared
 
 
-def _follows_new_samples(shared, make, params) -> bool:
+def _follows_new_samples(shared: Shared, make: type[Kernel], params: dict[str, Any]) -> bool:
     """Whether the threshold comes from targets left out, which the paths of shared candidates do not have."""
     owned = {name: value for name, value in params.items() if name not in shared.classifier.classifier.parameters}
     kernel = make(**owned) if shared.reference is None else as_kernel(shared.classifier.kernel)
     return resolved_threshold(shared.classifier.threshold, kernel) == "loo"
 
 
-def _place(axes, make, fixed, classifier, along, number):
+def _place(
+    axes: dict[Any, KernelAxis], make: type[Kernel], fixed: dict[str, Any], classifier: Any, along: dict[str, Any], number: int
+) -> None:
     """Put a candidate on the axis of its kernel and of its parameter (nu or C)."""
     nu, C = along.pop("nu", classifier.nu), along.pop("C", getattr(classifier, "C", None))
     parameter, value = classifier.solved_parameter(nu, C)
@@ -121,16 +126,16 @@ def _place(axes, make, fixed, classifier, along, number):
     axes[key].values.append(value)
 
 
-def final_step(estimator):
+def final_step(estimator: Any) -> Any:
     """The estimator itself, or the last step of a pipeline."""
     return _steps(estimator)[-1]
 
 
-def _steps(estimator):
+def _steps(estimator: Any) -> list[Any]:
     return [step for _, step in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
 
 
-def _shared(estimator):
+def _shared(estimator: Any) -> Shared | None:
     """The estimator's parts, if it is a classifier of this package on a kernel that can be shared; else None."""
     *prefix, classifier = (step for step in _steps(estimator) if step not in (None, "passthrough"))
     if not isinstance(classifier, OneClassClassifier):
@@ -149,7 +154,7 @@ def _shared(estimator):
     return None if kernel.pairwise else Shared(prefix, tuple(map(_key, prefix)), reference, classifier)
 
 
-def _axis_names(estimator) -> dict[str, str]:
+def _axis_names(estimator: Any) -> dict[str, str]:
     """The grid's names for the axes (nu, C and the base kernel's own) and what they stand for."""
     shared = _shared(estimator)
     if shared is None:
@@ -167,12 +172,12 @@ def _axis_names(estimator) -> dict[str, str]:
     return {**{f"{final}{name}": name for name in parameters}, **{f"{kernel}{axis}": axis for axis in KERNEL_AXES if axis in owned}}
 
 
-def clone_values(params) -> dict[str, Any]:
+def clone_values(params: dict[str, Any]) -> dict[str, Any]:
     """Parameter values that a candidate may change without touching the grid's."""
     return {name: clone(value, safe=False) for name, value in params.items()}
 
 
-def _key(value):
+def _key(value: Any) -> Any:
     """Equal for values that are the same: by parameters for estimators, by identity for what cannot be compared."""
     if hasattr(value, "get_params") and not isinstance(value, type):
         return type(value), tuple((name, _key(v)) for name, v in sorted(value.get_params(deep=False).items()))

@@ -4,6 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+__all__ = [
+    "BLUE",
+    "GREEN",
+    "INK",
+    "MARKS",
+    "ORANGE",
+    "PALE",
+    "PURPLE",
+    "SKY",
+    "VERMILION",
+    "axes_of",
+    "finish",
+    "legend_beside",
+    "pyplot",
+]
+
 INK, BLUE, ORANGE, GREEN, VERMILION, PURPLE = "#000000", "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
 SKY = "#56B4E9"
 PALE = "#C4E4F7"

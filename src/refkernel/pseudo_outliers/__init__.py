@@ -40,3 +40,7 @@ __all__ = [
     "SwappedColumns",
     "as_pseudo_outliers",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,4 @@
-"""What every source builds on: one ``draw``, sums, and what users may give instead of a source."""
+"""What all sources build on: one ``draw``, sums, and what users may pass instead of a source."""
 
 from __future__ import annotations
 
@@ -10,18 +10,33 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_random_state
 
+from .._typing import RandomStateLike
 from .table import Table, as_table, stacked
+
+__all__ = ["EQUAL_ROWS", "NAMES", "Given", "PseudoOutliers", "Sum", "as_pseudo_outliers", "check_count", "shuffled"]
 
 EQUAL_ROWS = "All training rows are equal, so {name} has no scale to work with: its draws equal them."
 
 
 class PseudoOutliers(BaseEstimator):
-    """Makes outliers up from training rows; ``a + b`` draws in equal parts from a and b.
+    """The base class of all sources of made-up outliers: a subclass needs one method, ``draw``.
 
-    A subclass overrides :meth:`draw`, or, to be handed checked rows and get mixed tables for free, ``_made``.
+    ``a + b`` draws in equal parts from a and b.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from refkernel.pseudo_outliers import PseudoOutliers
+    >>> class Mirrored(PseudoOutliers):
+    ...     def draw(self, X, n, random_state=None):
+    ...         return -np.resize(X, (n, np.shape(X)[1]))
+    >>> Mirrored().draw([[1.0, 2.0], [3.0, 4.0]], 3)
+    array([[-1., -2.],
+           [-3., -4.],
+           [-1., -2.]])
     """
 
-    def draw(self, X, n, random_state=None) -> Any:
+    def draw(self, X: Any, n: int, random_state: RandomStateLike = None) -> Any:
         """Make n outliers up.
 
         Parameters
@@ -29,34 +44,37 @@ class PseudoOutliers(BaseEstimator):
         X : array-like of shape (n_samples, n_features) or DataFrame
             Training rows, without missing values.
         n : int
-            How many rows to make.
+            The number of rows to make.
         random_state : int, RandomState instance or None, default=None
             The source of everything random.
 
         Returns
         -------
-        array of shape (n, n_features) or DataFrame
-            A DataFrame where X is one, with the same columns and kinds of columns.
+        ndarray of shape (n, n_features) or DataFrame
+            The made-up rows; a DataFrame with the same columns and types if X is one.
         """
         return self._made(as_table(X), check_count(n), check_random_state(random_state))
 
-    def _made(self, table: Table, n: int, random_state) -> Any:
+    def _made(self, table: Table, n: int, random_state: np.random.RandomState) -> Any:
+        """Make n rows up from checked rows; tables of numbers and categories come for free."""
         raise NotImplementedError
 
     def _parts(self) -> list[Any]:
         return [self]
 
-    def __add__(self, other) -> Sum:
+    def __add__(self, other: Any) -> Sum:
         return Sum(self, as_pseudo_outliers(other))
 
 
 class Sum(PseudoOutliers):
-    """Draws in equal parts from every source of a sum; what does not divide goes to the first ones.
+    """Draws in equal parts from every source of a sum; the remainder goes to the first sources.
 
     Parameters
     ----------
-    first, second : source
-        Either may be a sum itself: ``a + b + c`` draws a third from each.
+    first : source
+        The first source, which may itself be a sum: ``a + b + c`` draws a third from each.
+    second : source
+        The second source, which may itself be a sum.
 
     Examples
     --------
@@ -67,29 +85,44 @@ class Sum(PseudoOutliers):
     (9, 2)
     """
 
-    def __init__(self, first, second):
+    def __init__(self, first: Any, second: Any) -> None:
         self.first = first
         self.second = second
 
-    def draw(self, X, n, random_state=None):
-        """Make n outliers up: see :meth:`PseudoOutliers.draw`."""
+    def draw(self, X: Any, n: int, random_state: RandomStateLike = None) -> Any:
+        """Make n outliers up, in equal parts from every source.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or DataFrame
+            Training rows, without missing values.
+        n : int
+            The number of rows to make.
+        random_state : int, RandomState instance or None, default=None
+            The source of everything random.
+
+        Returns
+        -------
+        ndarray of shape (n, n_features) or DataFrame
+            The made-up rows, source by source; a DataFrame if X is one.
+        """
         random_state = check_random_state(random_state)
         parts = self._parts()
         share, rest = divmod(check_count(n), len(parts))
         counts = [share + (number < rest) for number in range(len(parts))]
         return stacked([part.draw(X, count, random_state) for part, count in zip(parts, counts, strict=True) if count])
 
-    def _parts(self):
+    def _parts(self) -> list[Any]:
         return [leaf for part in (self.first, self.second) for leaf in (part._parts() if hasattr(part, "_parts") else [part])]
 
 
 class Given(PseudoOutliers):
-    """Rows of your own, drawn without replacement; all of them, over and over, where more are asked for.
+    """Your own rows, drawn without replacement; if more are asked for than there are, rows repeat.
 
     Parameters
     ----------
     rows : array of shape (m, n_features) or DataFrame
-        What to draw from.
+        The rows to draw from.
 
     Examples
     --------
@@ -99,11 +132,26 @@ class Given(PseudoOutliers):
            [9., 9.]])
     """
 
-    def __init__(self, rows):
+    def __init__(self, rows: Any) -> None:
         self.rows = rows
 
-    def draw(self, X, n, random_state=None):
-        """Draw n of the rows: see :meth:`PseudoOutliers.draw`."""
+    def draw(self, X: Any, n: int, random_state: RandomStateLike = None) -> Any:
+        """Draw n of the given rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or DataFrame
+            Training rows; only their number of columns counts.
+        n : int
+            The number of rows to draw.
+        random_state : int, RandomState instance or None, default=None
+            The source of everything random.
+
+        Returns
+        -------
+        ndarray of shape (n, n_features) or DataFrame
+            The drawn rows; a DataFrame if the given rows are one.
+        """
         rows = self.rows if hasattr(self.rows, "iloc") else np.asarray(self.rows)
         X = X if hasattr(X, "iloc") else np.asarray(X)
         if rows.ndim != 2 or rows.shape[0] == 0 or rows.shape[1] != X.shape[1]:
@@ -112,11 +160,11 @@ class Given(PseudoOutliers):
 
 
 NAMES: dict[str, PseudoOutliers] = {}
-"""Sources by name; the package fills it, as they stand on this module."""
+"""Sources by name. The package fills it, because the sources import this module."""
 
 
-def as_pseudo_outliers(source) -> Any:
-    """The source that a user's name, array or object stands for.
+def as_pseudo_outliers(source: Any) -> Any:
+    """Return the source that a name, an array or an object stands for.
 
     Parameters
     ----------
@@ -141,12 +189,13 @@ def as_pseudo_outliers(source) -> Any:
     return source if hasattr(source, "draw") else Given(source)
 
 
-def check_count(n) -> int:
+def check_count(n: Any) -> int:
+    """n as an int, if it is a number of rows."""
     if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
-        raise ValueError(f"n={n!r} must be an int >= 1: how many outliers to make up.")
+        raise ValueError(f"n={n!r} must be an int >= 1: the number of outliers to make up.")
     return int(n)
 
 
-def shuffled(rows: int, n: int, random_state) -> np.ndarray:
-    """n of the row numbers 0 … rows - 1 in random order, every one as often as any other to within 1."""
+def shuffled(rows: int, n: int, random_state: np.random.RandomState) -> np.ndarray:
+    """n of the row numbers 0 … rows - 1 in random order; how often two of them occur differs by at most 1."""
     return np.concatenate([random_state.permutation(rows) for _ in range(-(-n // rows))])[:n]

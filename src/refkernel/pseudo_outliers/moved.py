@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from .._validation import check_positive, is_number
 from .base import EQUAL_ROWS, PseudoOutliers, shuffled
+from .table import Table
+
+__all__ = ["NeighbourNoise", "PushedOutward"]
 
 
 class PushedOutward(PseudoOutliers):
-    """Rows from the edge of the data, pushed further out from their mean. Categories stay as they are in the row.
+    """Rows from the edge of the data, pushed further out from their mean. Categories stay as they are.
 
     Distances are measured after scaling every numeric column by its standard deviation, so units do not matter. A column of
-    integers gets integers, a constant one stays so.
+    integers gets integers, and a constant column stays constant.
 
     Parameters
     ----------
@@ -35,11 +39,11 @@ class PushedOutward(PseudoOutliers):
     True
     """
 
-    def __init__(self, by=0.5, edge=0.25):
+    def __init__(self, by: float = 0.5, edge: float = 0.25) -> None:
         self.by = by
         self.edge = edge
 
-    def _made(self, table, n, random_state):
+    def _made(self, table: Table, n: int, random_state: np.random.RandomState) -> Any:
         check_positive("by", self.by)
         if not (is_number(self.edge) and 0 < self.edge <= 1):
             raise ValueError(f"edge={self.edge!r} must be in (0, 1]: the share of training rows that count as the edge.")
@@ -52,17 +56,18 @@ class PushedOutward(PseudoOutliers):
 
 
 class NeighbourNoise(PseudoOutliers):
-    """Rows moved in a random direction by several times the distance to their neighbours. Categories stay as they are in the row.
+    """Rows moved in a random direction by several times the distance to their neighbours. Categories stay as they are.
 
     Distances are measured after scaling every numeric column by its standard deviation, so units do not matter. A row whose
-    neighbours all equal it takes the mean distance of the other rows. A column of integers gets integers, a constant one stays so.
+    neighbours all equal it takes the mean distance of the other rows. A column of integers gets integers, and a constant column stays
+    constant.
 
     Parameters
     ----------
     factor : float, default=3.0
         How far, as a multiple of the root mean squared distance to the neighbours: uniform between half and one and a half times this.
     neighbours : int, default=5
-        How many neighbours the distance is taken over; all other rows where there are fewer.
+        The number of neighbours that the distance is taken over; all other rows if there are fewer.
 
     Examples
     --------
@@ -73,11 +78,11 @@ class NeighbourNoise(PseudoOutliers):
     (50, 2)
     """
 
-    def __init__(self, factor=3.0, neighbours=5):
+    def __init__(self, factor: float = 3.0, neighbours: int = 5) -> None:
         self.factor = factor
         self.neighbours = neighbours
 
-    def _made(self, table, n, random_state):
+    def _made(self, table: Table, n: int, random_state: np.random.RandomState) -> Any:
         check_positive("factor", self.factor)
         if not isinstance(self.neighbours, Integral) or isinstance(self.neighbours, bool) or self.neighbours < 1:
             raise ValueError(f"neighbours={self.neighbours!r} must be an int >= 1.")
@@ -88,7 +93,7 @@ class NeighbourNoise(PseudoOutliers):
         far = self.factor * random_state.uniform(0.5, 1.5, size=n) * self._distances(Z, rows)
         return _moved(table, rows, mean + std * (Z[rows] + far[:, None] * direction))
 
-    def _distances(self, Z, rows):
+    def _distances(self, Z: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """The root mean squared distance of these rows to their neighbours, never 0 if any two rows differ."""
         k = min(self.neighbours, len(Z) - 1)
         if k == 0:
@@ -101,8 +106,8 @@ class NeighbourNoise(PseudoOutliers):
         return np.where(found > 0, found, usual)[back]
 
 
-def _standardised(table, name):
-    """The numeric columns as (Z, mean, std): scaled values are mean + std · Z; Z and std are 0 where a column is constant."""
+def _standardised(table: Table, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The numeric columns as (Z, mean, std): scaled values are mean + std · Z; Z and std are 0 if a column is constant."""
     if table.numeric.size == 0:
         raise ValueError(f"{name} moves numbers, and X holds categories only. Use PermutedColumns, SwappedColumns or Box.")
     S = table.scaled
@@ -112,5 +117,5 @@ def _standardised(table, name):
     return (S - mean) * (std > 0) / np.where(std > 0, std, 1.0), mean, std
 
 
-def _moved(table, rows, scaled):
+def _moved(table: Table, rows: np.ndarray, scaled: np.ndarray) -> Any:
     return table.built(np.repeat(rows[:, None], table.shape[1], axis=1), table.unscaled(scaled))

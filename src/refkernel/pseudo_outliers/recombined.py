@@ -1,25 +1,28 @@
-"""Sources that put values together anew: within each column's range, or column by column from other rows."""
+"""Sources that recombine values: within each column's range, or column by column from other rows."""
 
 from __future__ import annotations
 
 import warnings
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
 from .._validation import is_number
 from .base import EQUAL_ROWS, PseudoOutliers, shuffled
-from .table import first_rows
+from .table import Table, first_rows
+
+__all__ = ["Box", "PermutedColumns", "SwappedColumns"]
 
 LEAST_COLUMNS = 2
-"""One column alone often lands on a row that is normal still."""
+"""A row with one exchanged column is often still normal."""
 
 
 class PermutedColumns(PseudoOutliers):
     """Each column permuted on its own: every value is right by itself, their combination is not.
 
-    The marginal distributions are those of the training rows, exactly so where n is a multiple of their number. It takes two
-    columns that vary: with one, the draws are training rows, and a warning says so.
+    The marginal distributions are those of the training rows, exactly so if n is a multiple of their number. At least two columns
+    must vary; otherwise the draws are training rows, and a warning says so.
 
     Examples
     --------
@@ -34,7 +37,7 @@ class PermutedColumns(PseudoOutliers):
            [ 4, 30]])
     """
 
-    def _made(self, table, n, random_state):
+    def _made(self, table: Table, n: int, random_state: np.random.RandomState) -> Any:
         _warn_if_one_varies(table, "PermutedColumns")
         rows, d = table.shape
         return table.built(np.column_stack([shuffled(rows, n, random_state) for _ in range(d)]))
@@ -46,7 +49,7 @@ class SwappedColumns(PseudoOutliers):
     Parameters
     ----------
     columns : float in (0, 1] or int, default=0.1
-        How many columns to exchange: a share of all (at least 2, or 1 where there is one), or a count.
+        How many columns to exchange: a share of all columns (at least 2, or 1 if there is only one), or a count.
 
     Examples
     --------
@@ -58,10 +61,10 @@ class SwappedColumns(PseudoOutliers):
     [18]
     """
 
-    def __init__(self, columns=0.1):
+    def __init__(self, columns: float = 0.1) -> None:
         self.columns = columns
 
-    def _made(self, table, n, random_state):
+    def _made(self, table: Table, n: int, random_state: np.random.RandomState) -> Any:
         _warn_if_one_varies(table, "SwappedColumns")
         rows, d = table.shape
         k = self._count(d)
@@ -72,7 +75,7 @@ class SwappedColumns(PseudoOutliers):
             np.put_along_axis(donors, chosen, others, axis=1)
         return table.built(donors)
 
-    def _count(self, d) -> int:
+    def _count(self, d: int) -> int:
         if isinstance(self.columns, Integral) and not isinstance(self.columns, bool) and int(self.columns) >= 1:
             return min(int(self.columns), d)
         if is_number(self.columns) and not isinstance(self.columns, Integral) and 0 < self.columns <= 1:
@@ -83,7 +86,7 @@ class SwappedColumns(PseudoOutliers):
 class Box(PseudoOutliers):
     """Uniform draws in a box a little wider than the training rows; categories are drawn uniformly among those seen.
 
-    A column of integers gets integers. One that is constant stays so: the rows do not say on what scale it varies.
+    A column of integers gets integers. A constant column stays constant: the rows do not say on what scale it varies.
 
     Parameters
     ----------
@@ -100,10 +103,10 @@ class Box(PseudoOutliers):
     (True, True)
     """
 
-    def __init__(self, margin=0.1):
+    def __init__(self, margin: float = 0.1) -> None:
         self.margin = margin
 
-    def _made(self, table, n, random_state):
+    def _made(self, table: Table, n: int, random_state: np.random.RandomState) -> Any:
         if not (is_number(self.margin) and self.margin >= 0):
             raise ValueError(f"margin={self.margin!r} must be a number >= 0: how much of a column's range to add on each side.")
         if table.varying() == 0:
@@ -118,7 +121,7 @@ class Box(PseudoOutliers):
         return table.built(donors, table.unscaled((1.0 + 2.0 * self.margin) * Z))
 
 
-def _warn_if_one_varies(table, name):
+def _warn_if_one_varies(table: Table, name: str) -> None:
     if table.varying() < 2:
         warnings.warn(
             f"{name} exchanges values between rows, and fewer than 2 columns of X vary: its draws are training rows. Use Box or "

@@ -10,6 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
+__all__ = ["Table", "as_table", "first_rows", "stacked"]
+
 LARGEST = np.finfo(np.float64).max
 
 
@@ -45,7 +47,7 @@ class Table:
         """The numeric columns moved to [-1, 1]; constant ones to 0."""
         return (self.values - self.centre) / np.where(self.half_range > 0, self.half_range, 1.0)
 
-    def unscaled(self, Z) -> np.ndarray:
+    def unscaled(self, Z: np.ndarray) -> np.ndarray:
         """The inverse of ``scaled``, kept finite."""
         with np.errstate(over="ignore"):
             return np.clip(self.centre + self.half_range * Z, -LARGEST, LARGEST)
@@ -56,8 +58,8 @@ class Table:
         numbers = np.count_nonzero(self.half_range) if self.numeric.size else 0
         return int(numbers) + sum(first_rows(self.columns[j]).size > 1 for j in categories)
 
-    def built(self, donors, values=None):
-        """New rows: column j of row i is that of training row ``donors[i, j]``, numeric columns are ``values`` where those are given.
+    def built(self, donors: np.ndarray, values: np.ndarray | None = None) -> Any:
+        """New rows: column j of row i comes from training row ``donors[i, j]``; numeric columns hold ``values`` if these are given.
 
         Columns of integers get rounded values within the limits of their type.
         """
@@ -71,8 +73,8 @@ class Table:
         return made.set_axis(self.frame.columns, axis=1)
 
 
-def as_table(X) -> Table:
-    """The rows of an array or a DataFrame, after checking that every value is there."""
+def as_table(X: Any) -> Table:
+    """The rows of an array or a DataFrame, after checking that no value is missing."""
     if sp.issparse(X):
         raise ValueError("Made-up outliers are dense, and X is sparse. Pass X.toarray().")
     if hasattr(X, "iloc"):
@@ -87,7 +89,7 @@ def as_table(X) -> Table:
     return _checked(Table(columns, _positions(columns)), [f"Column {j} of X" for j in range(len(columns))])
 
 
-def first_rows(column) -> np.ndarray:
+def first_rows(column: Any) -> np.ndarray:
     """The first row of each value that a column holds."""
     rows: dict[Any, int] = {}
     for i, value in enumerate(np.asarray(column).tolist()):
@@ -95,7 +97,7 @@ def first_rows(column) -> np.ndarray:
     return np.fromiter(rows.values(), dtype=np.intp)
 
 
-def stacked(parts):
+def stacked(parts: list[Any]) -> Any:
     """Rows of arrays or DataFrames below each other."""
     if not hasattr(parts[0], "iloc"):
         return np.concatenate(parts)
@@ -104,7 +106,7 @@ def stacked(parts):
     return pd.concat(parts, ignore_index=True)
 
 
-def _of_frame(X):
+def _of_frame(X: Any) -> Table:
     if X.shape[0] == 0 or X.shape[1] == 0:
         raise ValueError(f"X has shape {X.shape}: at least one row and one column are needed.")
     columns = [X.iloc[:, j].array for j in range(X.shape[1])]
@@ -114,18 +116,18 @@ def _of_frame(X):
     return _checked(Table(columns, _positions(columns), X), [f"Column {name!r} of X" for name in X.columns])
 
 
-def _positions(columns) -> np.ndarray:
+def _positions(columns: list[Any]) -> np.ndarray:
     return np.array([j for j, column in enumerate(columns) if getattr(column.dtype, "kind", "O") in "iuf"], dtype=np.intp)
 
 
-def _plain(column):
-    """A column of an array of objects: numbers where all are, else as it is."""
+def _plain(column: np.ndarray) -> np.ndarray:
+    """A column of an array of objects: as floats if every value is a number, else unchanged."""
     if column.dtype.kind == "O" and all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in column):
         return column.astype(np.float64)
     return column
 
 
-def _checked(table, names):
+def _checked(table: Table, names: list[str]) -> Table:
     for j, column in enumerate(table.columns):
         if j in table.numeric:
             bad = _is_missing(column) | ~np.isfinite(_numbers(column))
@@ -140,18 +142,18 @@ def _checked(table, names):
     return table
 
 
-def _is_missing(column) -> np.ndarray:
+def _is_missing(column: Any) -> np.ndarray:
     if hasattr(column, "isna"):
         return np.asarray(column.isna())
     return np.array([value is None or value != value for value in column.tolist()], dtype=bool)
 
 
-def _numbers(column) -> np.ndarray:
+def _numbers(column: Any) -> np.ndarray:
     return column.to_numpy(dtype=np.float64, na_value=np.nan) if hasattr(column, "to_numpy") else np.asarray(column, dtype=np.float64)
 
 
-def _like(column, values):
-    """Values as a column of the same type: rounded and within its limits where it holds integers."""
+def _like(column: Any, values: np.ndarray) -> np.ndarray:
+    """Values as a column of the same type: rounded and clipped to its limits if it holds integers."""
     dtype = getattr(column.dtype, "numpy_dtype", getattr(column.dtype, "subtype", column.dtype))
     if dtype.kind not in "iu":
         with np.errstate(over="ignore"):
