@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack
@@ -111,6 +113,11 @@ class Whitening:
         """Phi(Z) from k(Z, R), in a basis that depends on what was truncated."""
         rows = self._rows(K_ZR)
         return (rows @ self._U) / self._sizes if self._L is None else self._solved(rows)
+
+    @functools.cached_property
+    def far(self) -> np.ndarray:
+        """Phi of a sample whose kernel values against all references are 0."""
+        return self.features(np.zeros((1, len(self.mu))))[0]
 
     def with_first(self, K_ZR: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Inner products of Z with the first references, and of every z with itself, from k(Z, R).

@@ -195,11 +195,10 @@ class Samples:
         if self.references is None or not kernel.vanishes:
             return None
         whitening = self.references.whitening(kernel, self._resolved(kernel), self.clock)
-        K_zR = np.zeros((1, len(self.references.R)))
         if self.references.targets:
-            K_zX, diag = whitening.with_first(K_zR)
+            K_zX, diag = whitening.with_first(np.zeros((1, len(self.references.R))))
             return K_zX[0], float(diag[0])
-        phi = whitening.features(K_zR)[0]
+        phi = whitening.far
         return self._features_of_X[id(kernel)] @ phi, float(phi @ phi)
 
     def precision(self, kernel: Kernel) -> float:

@@ -276,9 +276,11 @@ def _tabulate(candidates: list[dict[str, Any]], rows: list[list[Row]], undefined
     table = np.full((3, len(candidates), len(rows)), np.nan)
     doubts: list[dict[str, None]] = [{} for _ in candidates]
     for fold, found in enumerate(rows):
+        candidate, *values = zip(*(row[:4] for row in found), strict=True)
+        table[:, candidate, fold] = values
         for row in found:
-            table[:, row.candidate, fold] = row.score, row.fit_time, row.score_time
-            doubts[row.candidate].update(dict.fromkeys(row.doubts))
+            if row.doubts:
+                doubts[row.candidate].update(dict.fromkeys(row.doubts))
     scores, fit_time, score_time = table
     scores[:, undefined] = np.nan
     results: dict[str, Any] = {}
