@@ -276,8 +276,8 @@ def _tabulate(candidates: list[dict[str, Any]], rows: list[list[Row]], undefined
     table = np.full((3, len(candidates), len(rows)), np.nan)
     doubts: list[dict[str, None]] = [{} for _ in candidates]
     for fold, found in enumerate(rows):
-        candidate, *values = zip(*(row[:4] for row in found), strict=True)
-        table[:, candidate, fold] = values
+        candidate, *measured = zip(*(row[:4] for row in found), strict=True)
+        table[:, candidate, fold] = measured
         for row in found:
             if row.doubts:
                 doubts[row.candidate].update(dict.fromkeys(row.doubts))
