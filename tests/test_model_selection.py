@@ -13,12 +13,14 @@ import pytest
 import scipy.sparse as sp
 from joblib import Parallel, parallel_config
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
+from sklearn.ensemble import IsolationForest
 from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
-from sklearn.metrics import make_scorer, recall_score
-from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn.metrics import make_scorer, recall_score, roc_auc_score
+from sklearn.model_selection import GridSearchCV, KFold, ParameterGrid, StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import refkernel as rk
@@ -591,7 +593,7 @@ def test_data_without_outliers_is_refused_where_the_scoring_needs_them(data):
     X, y = data
     for labels in (None, np.ones(len(y))):
         with pytest.raises(ValueError, match=r"needs known outliers.*y to fit with -1"):
-            rk.OneClassGridSearch(rk.SVDD(), {"nu": VALUES}).fit(X, labels)
+            rk.OneClassGridSearch(rk.SVDD(), {"nu": VALUES}, scoring="gmean").fit(X, labels)
     accepted = rk.OneClassGridSearch(rk.SVDD(), {"nu": VALUES}, scoring=lambda m, X, y: (m.predict(X) == 1).mean(), random_state=0)
     assert accepted.fit(X[y == 1]).best_score_ > 0.6
 
@@ -680,3 +682,134 @@ def _group_is_alive(group):
     except ProcessLookupError:
         return False
     return True
+
+
+MADE_UP = 50
+"""How many outliers a fold of at most 50 training targets makes up: all rows of a source with as many."""
+
+
+def _naive_label_free(estimator, grid, X, y, cv, made_up):
+    """Fold scores, accepted normals and rejected made-up outliers (3 × folds × candidates) of one fit at a time."""
+    labels = np.ones(len(X)) if y is None else y
+    rows = []
+    for train, test in cv:
+        of_fold = []
+        for params in ParameterGrid(grid):
+            model = clone(estimator).set_params(**{name: clone(value, safe=False) for name, value in params.items()})
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(_take(X, train), None if y is None else y[train])
+            held, made = model.decision_function(_take(X, test)), model.decision_function(made_up)
+            truth, decisions = np.r_[labels[test], -np.ones(len(made_up))], np.r_[held, made]
+            score = 0.5 * (roc_auc_score(truth, decisions) + rk.metrics.gmean_score(truth, np.where(decisions >= 0, 1, -1)))
+            of_fold.append((score, np.mean(held[labels[test] == 1] >= 0), np.mean(made < 0)))
+        rows.append(of_fold)
+    return np.moveaxis(np.array(rows), 2, 0)
+
+
+def _take(X, rows):
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["no outlier known", "some known"])
+@pytest.mark.parametrize("frame", [False, True], ids=["array", "frame"])
+def test_label_free_search_equals_a_naive_loop(data, known, frame):
+    """Shared candidates, pipelines and candidates alone score held-out targets against made-up outliers as single fits do."""
+    X, rows = np.unique(data[0], axis=0, return_index=True)  # a test row that equals a support vector has a decision of 0, of either sign
+    y = data[1][rows]
+    X, y = (X, y) if known else (X[y == 1], None)
+    made_up = np.random.default_rng(5).normal(scale=2.0, size=(MADE_UP, 3))
+    if frame:
+        X, made_up = (pd.DataFrame(rows, columns=["a", "b", "c"]) for rows in (X, made_up))
+    cv = list(KFold(4, shuffle=True, random_state=1).split(X))
+    estimator = make_pipeline(rk.TargetScaler(), rk.SVDD(rk.RBF(1.0)))
+    grid = [
+        {"svdd__kernel__scale": [0.5, 2.0], "svdd__nu": [0.1, 0.3]},
+        {"svdd__kernel": [rk.ReferenceKernel(references="case2", random_state=0)], "svdd__nu": [0.1, 0.3]},
+        {"svdd": [IsolationForest(n_estimators=20, random_state=0), rk.SVDD(rk.RBF(1.0), threshold="loo")]},
+    ]
+    search = rk.OneClassGridSearch(estimator, grid, cv=cv, scoring="label_free", pseudo_outliers=made_up, random_state=0, refit=False)
+    quietly(search.fit, X, y)
+    scores, accepted, rejected = _naive_label_free(estimator, grid, X, y, cv, made_up)
+    found = search.cv_results_
+    np.testing.assert_allclose([found[f"split{fold}_test_score"] for fold in range(4)], scores, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(found["mean_test_score"], scores.mean(axis=0), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(found["mean_accepted_normals"], accepted.mean(axis=0), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found["mean_rejected_made_up"], rejected.mean(axis=0), rtol=0, atol=1e-12)
+
+
+def test_outliers_are_made_up_once_for_each_fold_from_its_training_targets(data):
+    """Neither test rows nor known outliers leak into them, nor does the number of candidates or workers matter."""
+    X, y = data
+    cv = list(KFold(3, shuffle=True, random_state=0).split(X))
+
+    asked = []
+
+    class Recorded(rk.pseudo_outliers.Box):
+        """Keeps what it was asked."""
+
+        def draw(self, X, n, random_state=None):
+            asked.append((X, n))
+            return super().draw(X, n, random_state)
+
+    options = {"cv": cv, "scoring": "label_free", "pseudo_outliers": Recorded(), "random_state": 0}
+    first = rk.OneClassGridSearch(rk.SVDD(rk.RBF(1.0)), {"nu": VALUES}, **options).fit(X, y)
+    assert len(asked) == 3
+    for (train, _), (rows, n) in zip(cv, asked, strict=True):
+        np.testing.assert_array_equal(rows, X[train][y[train] == 1])
+        assert n == 50
+    again = rk.OneClassGridSearch(rk.SVDD(rk.RBF(1.0)), {"nu": VALUES[::-1]}, n_jobs=2, **options).fit(X, y)
+    for name in ("mean_test_score", "mean_accepted_normals", "mean_rejected_made_up"):
+        np.testing.assert_array_equal(first.cv_results_[name], again.cv_results_[name][::-1])
+
+
+def test_the_scoring_follows_the_labels(data):
+    """By default: gmean where y holds outliers, made-up outliers where it holds none; the refit sees the given rows only."""
+    X, y = data
+    grid = {"kernel__scale": [0.5, 2.0], "nu": [0.1, 0.3]}
+    search = rk.OneClassGridSearch(rk.SVDD(rk.RBF(1.0)), grid, random_state=0)
+    labelled, asked = search.fit(X, y).cv_results_, clone(search).set_params(scoring="gmean").fit(X, y).cv_results_
+    np.testing.assert_array_equal(labelled["mean_test_score"], asked["mean_test_score"])
+    assert "mean_rejected_made_up" not in labelled
+    targets = X[y == 1]
+    for labels in (None, np.ones(len(targets))):
+        search.fit(targets, labels)
+        assert np.isfinite(search.cv_results_["mean_rejected_made_up"]).all()
+        alone = rk.SVDD(rk.RBF(1.0)).set_params(**search.best_params_).fit(targets)
+        np.testing.assert_array_equal(search.decision_function(X), alone.decision_function(X))
+    assert 0.5 < search.score(X, y) <= 1.0
+    with pytest.raises(ValueError, match="pass y to score with -1"):
+        search.score(targets)
+
+
+def test_label_free_search_takes_tables_with_categories():
+    """Outliers are made up before preprocessing: encoders see columns of the kinds they were fitted on."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"size": rng.normal(size=60), "kind": pd.Categorical(rng.choice(["a", "b"], 60)), "name": rng.choice(["x", "y"], 60)})
+    encoder = ColumnTransformer([("numbers", StandardScaler(), ["size"]), ("kinds", OneHotEncoder(sparse_output=False), ["kind", "name"])])
+    search = rk.OneClassGridSearch(make_pipeline(encoder, rk.SVDD(rk.RBF(1.0))), {"svdd__nu": [0.1, 0.3]}, cv=3, random_state=0).fit(X)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_weights_are_cut_to_the_fold_with_made_up_outliers_too(data):
+    """Made-up rows have no weight; the given rows keep theirs."""
+    X = data[0][data[1] == 1]
+    weight = np.random.default_rng(0).uniform(0.5, 1.0, len(X))
+    options = {"random_state": 0, "cv": 3, "error_score": "raise"}
+    weighted = rk.OneClassGridSearch(rk.SVDD(rk.RBF(1.0)), {"nu": [0.2, 0.4]}, **options).fit(X, sample_weight=weight)
+    equal = rk.OneClassGridSearch(rk.SVDD(rk.RBF(1.0)), {"nu": [0.2, 0.4]}, **options).fit(X)
+    assert not np.allclose(weighted.cv_results_["mean_test_score"], equal.cv_results_["mean_test_score"])
+
+
+def test_what_outliers_cannot_be_made_up_from_is_said(data):
+    """Sparse samples, kernel values, an unknown source, labels that mark nothing."""
+    X, y = data
+    targets, grid = X[y == 1], {"nu": [0.1, 0.3]}
+    with pytest.raises(ValueError, match=r"X is sparse: pass X.toarray\(\)"):
+        rk.OneClassGridSearch(rk.SVDD(), grid).fit(sp.csr_array(targets))
+    with pytest.raises(ValueError, match="X holds kernel values"):
+        rk.OneClassGridSearch(rk.SVDD("precomputed"), grid).fit(targets @ targets.T)
+    with pytest.raises(ValueError, match="pseudo_outliers='boxes' is not known"):
+        rk.OneClassGridSearch(rk.SVDD(), grid, pseudo_outliers="boxes").fit(targets)
+    with pytest.raises(ValueError, match="y holds 0 and 1, and neither is -1"):
+        rk.OneClassGridSearch(rk.SVDD(), grid).fit(X, np.r_[np.zeros(2, int), np.ones(len(X) - 2, int)])

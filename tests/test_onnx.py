@@ -19,6 +19,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import refkernel as rk
+from refkernel.auto import detector
 from refkernel.kernels import RBF, Laplacian, Linear, Pairwise, Polynomial, Sigmoid
 from refkernel.onnx_export import to_onnx
 
@@ -365,3 +366,71 @@ def test_what_has_no_graph_is_said():
     by_name = make_pipeline(ColumnTransformer([("both", "passthrough", ["a", "b"])]), rk.SVDD()).fit(X)
     with pytest.raises(ValueError, match="pass some rows as X"):
         rk.to_onnx(by_name)
+
+
+@each_converter
+@each_type
+@pytest.mark.parametrize(("n", "d"), [(2, 3), (40, 1), (120, 5)])
+def test_auto_detectors_equal_theirs(convert, dtype, n, d, samples):
+    """On new, on far and on the training samples; few rows, one column."""
+    X, new = samples(n, d, 0, offset=2.0).astype(dtype), samples(50, d, 1, offset=2.0)
+    fitted = rk.AutoDetector(0.4).fit(X)
+    graph = convert(fitted, X)
+    for given in (np.vstack([new, X]), np.vstack([new, -1e3 * new[:5], 1e30 * new[:2]])):
+        assert_same_decisions(fitted, graph, given, dtype)
+
+
+@each_type
+def test_auto_detectors_see_a_constant_violated(dtype, samples):
+    """A column that never varied jumps where a sample differs, in either direction, and stays silent within rounding."""
+    X, new = samples(80, 4, 0), samples(30, 4, 1)
+    X[:, 1], X[:, 3], new[:, 1], new[:, 3] = 7.0, 0.0, 7.0, 0.0
+    new[:5, 1], new[5:10, 3] = 7.5, -1.0
+    fitted = rk.AutoDetector().fit(X)
+    graph = to_onnx(fitted, X.astype(dtype))
+    assert_same_decisions(fitted, graph, new, dtype)
+    assert (scored(graph, new.astype(dtype))[0][:10] == -1).all()
+
+
+def test_auto_detectors_convert_with_more_rows_than_references(samples, monkeypatch):
+    """Neighbours among all rows and residuals on some of them have distances of their own."""
+    monkeypatch.setattr(detector, "MOST_REFERENCES", 30)
+    fitted = rk.AutoDetector().fit(samples(90, 3, 0))
+    assert_same_decisions(fitted, to_onnx(fitted, samples(1, 3, 0)), samples(50, 3, 1), np.float64)
+
+
+def test_auto_detectors_hold_only_what_is_used(samples):
+    """Known outliers leave descriptions out; the graph computes the others."""
+    X, y = samples(120, 3, 0), np.repeat([1, -1], [80, 40])
+    X[y == -1] *= 3.0
+    fitted = rk.AutoDetector().fit(X, y)
+    assert not all(fitted.results_["used"])
+    graph = to_onnx(fitted, X)
+    assert_same_decisions(fitted, graph, samples(50, 3, 1), np.float64)
+    assert len(graph.graph.node) < len(to_onnx(rk.AutoDetector().fit(X[y == 1]), X).graph.node)
+
+
+@each_converter
+@each_type
+def test_auto_detectors_convert_in_pipelines_and_in_huge_units(convert, dtype, samples):
+    """After a scaler of ours; and where columns have units that would overflow when squared."""
+    X, new = samples(60, 3, 0, offset=5.0), samples(50, 3, 1, offset=5.0)
+    pipeline = make_pipeline(rk.TargetScaler(), rk.AutoDetector()).fit(X)
+    assert_same_decisions(pipeline, convert(pipeline, X.astype(dtype)), new, dtype)
+    if dtype == np.float64:
+        units = np.array([1e200, 1.0, 1e-200])
+        huge = rk.AutoDetector().fit(X * units)
+        assert_same_decisions(huge, convert(huge, X), new * units, dtype)
+
+
+@pytest.mark.parametrize("opset", [12, 13, 15, 18, 21])
+def test_auto_detectors_are_the_same_in_every_opset(opset, samples):
+    fitted = rk.AutoDetector().fit(samples(60, 3, 0))
+    assert_same_decisions(fitted, to_onnx(fitted, target_opset=opset), samples(50, 3, 1), np.float32)
+
+
+def test_auto_detectors_of_data_frames_take_any_column_names(samples):
+    """Names inside the graph do not clash with those of the columns."""
+    frame = pd.DataFrame(samples(60, 3, 0), columns=["D", "z", "r"])
+    fitted = rk.AutoDetector().fit(frame)
+    assert_same_decisions(fitted, to_onnx(fitted, frame), frame, np.float64)

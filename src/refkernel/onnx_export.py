@@ -21,6 +21,8 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from ._distances import squared_norms
+from ._onnx_auto import auto_detector
+from .auto import AutoDetector
 from .feature_map import NPT, ReferenceKernel, ReferenceMap
 from .kernels import RBF, Laplacian, Linear, Pairwise, Polynomial, Product, Scaled, Sigmoid, Sum
 from .one_class_svm import OneClassSVM
@@ -56,8 +58,8 @@ def to_onnx(model: Any, X: Any = None, *, target_opset: int | dict[str, int] | N
     Parameters
     ----------
     model : fitted estimator
-        A :class:`SVDD`, :class:`OneClassSVM`, :class:`ReferenceMap`, :class:`NPT` or :class:`TargetScaler`, or a scikit-learn
-        pipeline of these and of steps that skl2onnx knows. A fitted search stands for its ``best_estimator_``. Kernels: RBF,
+        A :class:`SVDD`, :class:`OneClassSVM`, :class:`AutoDetector`, :class:`ReferenceMap`, :class:`NPT` or :class:`TargetScaler`, or
+        a scikit-learn pipeline of these and of steps that skl2onnx knows. A fitted search stands for its ``best_estimator_``. Kernels: RBF,
         Laplacian, Linear, Polynomial, Sigmoid, for a classifier itself or under a reference map or kernel.
     X : array-like or DataFrame of shape (n_samples, n_features), optional
         Samples of the type that the graph is to take: float32, float64 or integers. A DataFrame gives one input for each
@@ -73,6 +75,8 @@ def to_onnx(model: Any, X: Any = None, *, target_opset: int | dict[str, int] | N
     Notes
     -----
     The graph of a Laplacian kernel holds n_samples × n_references × n_features differences at a time: score in small batches.
+    That of an AutoDetector holds n_samples × n_training_rows distances. Where two training rows are equally far from a sample up to
+    rounding, as in columns of integers, graph and model may take either as a neighbour: there scores differ by up to 1e-3 of their range.
 
     Examples
     --------
@@ -101,7 +105,7 @@ def to_onnx(model: Any, X: Any = None, *, target_opset: int | dict[str, int] | N
 def register() -> None:
     """Register converters for the estimators of this package with skl2onnx; importing this module calls it."""
     for model, build in GRAPHS.items():
-        parse, shapes, finish = DETECTOR if model in (SVDD, OneClassSVM) else TRANSFORMER
+        parse, shapes, finish = DETECTOR if model in DETECTORS else TRANSFORMER
         skl2onnx.update_registered_converter(model, f"Refkernel{model.__name__}", shapes, _converter(build, finish), parser=parse)
     skl2onnx.update_registered_converter(
         TargetImputer, "RefkernelTargetImputer", calculate_sklearn_imputer_output_shapes, convert_sklearn_imputer
@@ -227,8 +231,17 @@ def _classifier(op, model, X):
     return op.Add(op.Sub(linear, sums.diag()) if description.uses_diag else linear, constant)
 
 
-GRAPHS = {TargetScaler: _target_scaler, ReferenceMap: _reference_map, NPT: _reference_map, SVDD: _classifier, OneClassSVM: _classifier}
+GRAPHS = {
+    TargetScaler: _target_scaler,
+    ReferenceMap: _reference_map,
+    NPT: _reference_map,
+    SVDD: _classifier,
+    OneClassSVM: _classifier,
+    AutoDetector: auto_detector,
+}
 """The models that are converted, and the function ``(op, model, X)`` that builds the graph of each."""
+
+DETECTORS = (SVDD, OneClassSVM, AutoDetector)
 
 
 @dataclass(frozen=True)

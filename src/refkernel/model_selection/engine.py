@@ -19,19 +19,26 @@ from .._one_class import DOUBTS, check_values, is_indefinite
 from .._sklearn import check_method_params, safe_indexing, safe_split
 from .._timing import Clock
 from .._training import TrainingRows
-from .._validation import target_mask
+from .._validation import OUTLIER, target_mask
 from .candidates import Alone, KernelAxis, Shared, final_step
 from .grams import Grams, ReferenceSet, Samples
 from .paths import SolvedPaths, solve_formulations
+from .scoring import rates
 
 __all__ = ["Row", "Scores", "Task", "evaluate"]
 
 STACK_ENTRIES = 2**20
 """Kernel matrices of several base kernels are solved together if they hold at most this many entries (8 MB)."""
 
+NO_SHARES = (np.nan, np.nan)
+"""Of a search without made-up outliers, and of fits that failed."""
+
 
 class Row(NamedTuple):
-    """One candidate on one fold: number, score, seconds of fitting and scoring, what a fit would warn about, and why it failed."""
+    """One candidate on one fold: number, score, seconds of fitting and scoring, what a fit would warn about, and why it failed.
+
+    With made-up outliers, ``shares`` holds the shares of normals accepted and of made-up outliers rejected.
+    """
 
     candidate: int
     score: float
@@ -39,6 +46,7 @@ class Row(NamedTuple):
     score_time: float
     doubts: tuple[str, ...] = ()
     failure: str | None = None
+    shares: tuple[float, float] = NO_SHARES
 
 
 @dataclass(frozen=True)
@@ -50,13 +58,17 @@ class Scores:
 
 
 class Task(NamedTuple):
-    """What every fold of a search shares: the samples, the scoring, what a failed fit scores, and parameters for ``fit``."""
+    """What every fold of a search shares: the samples, the scoring, what a failed fit scores, and parameters for ``fit``.
+
+    Of the samples, ``given`` (all if None) are the user's; those after them are made-up outliers.
+    """
 
     X: Any
     y: Any
     scoring: Any
     error_score: Any = "raise"
     fit_params: dict[str, Any] | None = None
+    given: int | None = None
 
 
 def evaluate(
@@ -84,12 +96,12 @@ def _alone_row(part: Alone, fold: _Fold) -> Row:
                     warnings.simplefilter("ignore", category)  # the search gives one warning for all
             model.fit(X_train, y_train, **fold.fit_params())
         fit_time = fold.clock.lap("alone")
-        score = fold.task.scoring.of_model(model, X_test, y_test)
+        score, shares = fold.score_of(model, X_test, y_test)
     except Exception:
         if isinstance(scored, str):
             raise
         return Row(part.candidate, float(scored), fit_time or fold.clock.lap("alone"), 0.0, failure=traceback.format_exc())
-    return Row(part.candidate, score, fit_time, fold.clock.lap("scoring"), getattr(final_step(model), "_doubts", ()))
+    return Row(part.candidate, score, fit_time, fold.clock.lap("scoring"), getattr(final_step(model), "_doubts", ()), shares=shares)
 
 
 def _shared_rows(part: Shared, fold: _Fold) -> list[Row]:
@@ -117,9 +129,11 @@ def _solved_rows(part: Shared, axes: list[KernelAxis], samples: Samples, fold: _
     doubts = _doubts(axes, samples, grams, solved, precision)
     candidates = [c for axis in axes for c in axis.candidates]
     fit_time = (time.perf_counter() - start) / len(candidates)
-    scores = fold.task.scoring.of_decisions(decisions.reshape(len(candidates), -1), fold.X_test, fold.y_test)
+    decisions = decisions.reshape(len(candidates), -1)
+    scores = fold.task.scoring.of_decisions(decisions, fold.X_test, fold.y_test)
+    shares = fold.shares(decisions)
     score_time = fold.clock.lap("scoring") / len(candidates)
-    return [Row(c, s, fit_time, score_time, d) for c, s, d in zip(candidates, scores, doubts, strict=True)]
+    return [Row(c, s, fit_time, score_time, d, shares=shared) for c, s, d, shared in zip(candidates, scores, doubts, shares, strict=True)]
 
 
 def _doubts(axes: list[KernelAxis], samples: Samples, grams: Grams, solved: SolvedPaths, precision: float) -> list[tuple[str, ...]]:
@@ -184,7 +198,24 @@ class _Fold:
 
     def fit_params(self) -> dict[str, Any]:
         """The parameters for ``fit``; those with one value for each sample are cut to the training fold."""
-        return check_method_params(self.task.X, self.task.fit_params, indices=self._train) if self.task.fit_params else {}
+        samples = self.task.X if self.task.given is None else range(self.task.given)
+        return check_method_params(samples, self.task.fit_params, indices=self._train) if self.task.fit_params else {}
+
+    def score_of(self, model: Any, X_test: Any, y_test: Any) -> tuple[float, tuple[float, float]]:
+        """The score of a fitted model, and its shares."""
+        if self.task.given is None:
+            return self.task.scoring.of_model(model, X_test, y_test), NO_SHARES
+        decisions = np.reshape(model.decision_function(X_test), (1, -1))
+        return float(self.task.scoring.of_decisions(decisions, X_test, y_test)[0]), self.shares(decisions)[0]
+
+    def shares(self, decisions: np.ndarray) -> list[tuple[float, float]]:
+        """Of each row of decision values: the share of normals accepted and of made-up outliers rejected."""
+        if self.task.given is None:
+            return [NO_SHARES] * len(decisions)
+        is_target = self.y_test != OUTLIER
+        counted = is_target | (self._test >= self.task.given)  # known outliers are neither
+        accepted, rejected = rates(decisions[:, counted], is_target[counted])
+        return list(zip(accepted.tolist(), rejected.tolist(), strict=True))
 
     def _preprocessed(self, part: Shared) -> tuple[Any, Any]:
         if part.key not in self._prefixes:

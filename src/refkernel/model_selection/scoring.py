@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.metrics import get_scorer
 
 from .. import metrics
 from .._validation import OUTLIER, as_labels
 
-__all__ = ["NAMES", "Scoring", "as_scoring", "rates"]
+__all__ = ["LABEL_FREE", "NAMES", "Scoring", "as_scoring", "aurocs", "rates"]
+
+LABEL_FREE = "label_free"
+"""The scoring that tells held-out targets from made-up outliers."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,28 @@ def _gmeans(decisions: np.ndarray, is_target: np.ndarray) -> np.ndarray:
     return metrics.geometric_mean(*rates(decisions, is_target))
 
 
+def aurocs(decisions: np.ndarray, is_target: np.ndarray) -> np.ndarray:
+    """The area under the ROC curve of every row of decision values, ties counting half; NaN if there are no targets or no outliers."""
+    targets = np.count_nonzero(is_target)
+    outliers = is_target.size - targets
+    if not (targets and outliers):
+        return np.full(len(decisions), np.nan)
+    ranks = rankdata(decisions, axis=1)[:, is_target].sum(axis=1)
+    return (ranks - 0.5 * targets * (targets + 1)) / (targets * outliers)
+
+
+def _label_free(decisions: np.ndarray, is_target: np.ndarray) -> np.ndarray:
+    """The mean of AUROC, which ranks widths, and Gmean, which ranks thresholds."""
+    return 0.5 * (aurocs(decisions, is_target) + _gmeans(decisions, is_target))
+
+
+def _label_free_scorer(model: Any, X: Any, y: Any) -> float:
+    """What a search calls with made-up outliers in X; its own ``score`` needs known ones."""
+    if y is None or np.all(np.asarray(y) != OUTLIER):
+        raise ValueError('scoring="label_free" makes outliers up in fit only: pass y to score with -1 for the rows of X that are outliers.')
+    return float(_label_free(np.reshape(model.decision_function(X), (1, -1)), np.asarray(y) != OUTLIER)[0])
+
+
 def _balanced(decisions: np.ndarray, is_target: np.ndarray) -> np.ndarray:
     tpr, tnr = rates(decisions, is_target)
     return 0.5 * (tpr + tnr)
@@ -93,4 +119,5 @@ NAMES = {
     "tpr_at_tnr": Scoring(metrics.tpr_at_tnr_scorer, None, True),
     "roc_auc": Scoring(get_scorer("roc_auc"), None, True),
     "average_precision": Scoring(get_scorer("average_precision"), None, True),
+    LABEL_FREE: Scoring(_label_free_scorer, _label_free, True),
 }
