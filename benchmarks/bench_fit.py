@@ -51,7 +51,7 @@ def bench_fit():
     print(f"{'n':>6} {'':>9} {'SVDD':>9} {'OneClassSVM':>12} {'sklearn':>9} {'SVDD ×':>7} {'OCSVM ×':>8}   violation ours, sklearn")
     for n in (100, 1_000, 3_000, 10_000):
         X = np.random.default_rng(n).normal(size=(n, FEATURES))
-        sigma = rk.RBF().fit(X).sigma
+        sigma = rk.RBF(1.0).fit(X).sigma
         models = {
             "svdd": rk.SVDD(rk.RBF(sigma=sigma), nu=NU),
             "ours": rk.OneClassSVM(rk.RBF(sigma=sigma), nu=NU),
@@ -87,7 +87,7 @@ def bench_memory():
 
 def bench_map():
     X = np.random.default_rng(0).normal(size=(100_000, FEATURES))
-    sigma = rk.RBF().fit(X).sigma
+    sigma = rk.RBF(1.0).fit(X).sigma
     nystroem = Nystroem(gamma=0.5 / sigma**2, n_components=100, random_state=0).fit(X)
     reference_map = rk.ReferenceMap(rk.RBF(sigma=sigma), references=nystroem.components_).fit(X)
     times = median_times({"map": lambda: reference_map.transform(X), "nystroem": lambda: nystroem.transform(X)}, in_a_row=15)

@@ -43,7 +43,7 @@ def searched(classifier, references, route="kernel"):
         first = rk.NPT() if references is None else rk.ReferenceMap(references=references, random_state=0)
         scale, estimator = f"{type(first).__name__.lower()}__kernel__scale", make_pipeline(first, classifier("linear"))
     else:
-        kernel = rk.RBF() if references is None else rk.ReferenceKernel(references=references, random_state=0)
+        kernel = rk.RBF(1.0) if references is None else rk.ReferenceKernel(references=references, random_state=0)
         scale = f"{name}__kernel__scale" if references is None else f"{name}__kernel__kernel__scale"
         estimator = make_pipeline(classifier(kernel))
     return estimator, {scale: SCALES, f"{name}__{parameter}": VALUES}
@@ -205,7 +205,7 @@ def bench_growth():
     for n in sizes:
         X, y = np.vstack([rng.normal(size=(n, 10)), rng.normal(scale=2, size=(n // 5, 10))]), np.r_[np.ones(n), -np.ones(n // 5)]
         for name, kernel, scale in (
-            ("base", rk.RBF(), "kernel__scale"),
+            ("base", rk.RBF(1.0), "kernel__scale"),
             ("case2", rk.ReferenceKernel(references="case2"), "kernel__kernel__scale"),
         ):
             search = rk.OneClassGridSearch(rk.SVDD(kernel), {scale: SCALES, "nu": VALUES}, cv=3, random_state=0)
@@ -213,7 +213,7 @@ def bench_growth():
         if n == 500:
             for count in counts:
                 search = rk.OneClassGridSearch(
-                    rk.SVDD(rk.RBF()), {"kernel__scale": SCALES, "nu": np.linspace(0.05, 0.6, count)}, cv=3, random_state=0
+                    rk.SVDD(rk.RBF(1.0)), {"kernel__scale": SCALES, "nu": np.linspace(0.05, 0.6, count)}, cv=3, random_state=0
                 )
                 by_count[count] = timed(search, X, y, seconds=0.1)[1]
     print("  n        " + "".join(f"{n:>9}" for n in sizes))

@@ -28,7 +28,7 @@ y_test = np.where(moon_test == 0, 1, -1)
 
 def models(q):
     """The three classifiers for q known outliers."""
-    by_references = rk.ReferenceKernel(rk.RBF(), references="negatives7", random_state=0) if q else rk.RBF()
+    by_references = rk.ReferenceKernel(rk.RBF(1.0), references="negatives7", random_state=0) if q else rk.RBF(1.0)
     return {
         "plain SVDD": rk.SVDD(nu=0.1),
         "SVDD, repelled": rk.SVDD(nu=0.1, negatives="repel"),

@@ -48,7 +48,7 @@ class Clock(rk.kernels.Kernel):
 
 references = rk.ReferenceKernel(Clock(), references=rk.references.KMeans(12), center=False, random_state=0)
 models = {
-    "SVDD, RBF kernel": rk.SVDD(rk.RBF(), nu=0.05),
+    "SVDD, RBF kernel": rk.SVDD(rk.RBF(1.0), nu=0.05),
     "SVDD, own kernel": rk.SVDD(Clock(), nu=0.05),
     "one-class SVM, own on references": rk.OneClassSVM(references, nu=0.05),
 }
