@@ -225,6 +225,8 @@ class _Fold:
                 X_train, X_test = step.fit_transform(X_train, self.y_train), step.transform(X_test)
             if not sp.issparse(X_train):
                 X_train, X_test = (np.ascontiguousarray(X, dtype=np.float64) for X in (X_train, X_test))
+                if X_train.ndim == 2 and X_train.shape[1] == 0:
+                    raise ValueError(f"X has 0 features (shape={X_train.shape}): nothing describes a sample.")
                 for X in (X_train, X_test):
                     if not np.isfinite(X.sum()):  # a sum may overflow even if all values are finite
                         assert_all_finite(X, input_name="X")
