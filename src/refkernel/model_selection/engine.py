@@ -146,11 +146,14 @@ def _doubts(axes: list[KernelAxis], samples: Samples, grams: Grams, solved: Solv
     far = {k: point for k, axis in enumerate(axes) if (point := samples.far(axis.kernel)) is not None}
     if far:
         K_far, diag_far = (np.array([point[part] for point in far.values()]) for part in (0, 1))
-        (decisions,) = solved.of(list(far)).decisions(K_far[:, None, :], diag_far[:, None], precision)
+        some = solved if len(far) == len(axes) else solved.of(list(far))
+        (decisions,) = some.decisions(K_far[:, None, :], diag_far[:, None], precision)
         found["far samples"][list(far)] = (decisions[:, :, 0] >= 0) & ~found["degenerate"][list(far)]
-    if not any(mask.any() for mask in found.values()):
-        return [()] * (shape[0] * shape[1])
-    return [tuple(name for name in DOUBTS if name in found and found[name][at]) for at in np.ndindex(shape)]
+    codes = np.zeros(shape, dtype=np.intp)
+    for k, mask in enumerate(found.values()):
+        codes += mask.astype(np.intp) << k
+    named = {code: tuple(name for k, name in enumerate(found) if code >> k & 1) for code in set(codes.ravel().tolist())}
+    return [named[code] for code in codes.ravel().tolist()]
 
 
 def _most_axes(samples: Samples) -> int:
