@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from sklearn.svm import OneClassSVM as LibSVM
 
 import refkernel as rk
-from refkernel._distances import neighbour_distance
+from refkernel._distances import neighbour_distances
 from refkernel.kernels import RBF, Laplacian, Linear, Polynomial, Precomputed, Product, Scaled, Sum
 
 every_seed = pytest.mark.parametrize("seed", range(3))
@@ -112,17 +112,27 @@ def test_a_quarter_is_scikit_learns_default_on_standardised_data():
 @every_seed
 def test_the_width_by_neighbours_follows_a_naive_loop(seed, samples):
     X = samples(50, 3, seed)
-    D = np.linalg.norm(X[:, None] - X, axis=2)
-    naive = np.median(np.sqrt((np.sort(D, axis=1)[:, 1:6] ** 2).mean(axis=1)))
-    assert neighbour_distance(X) == pytest.approx(naive, rel=1e-6)
-    assert neighbour_distance(np.repeat(X, 4, axis=0)) == pytest.approx(naive, rel=1e-6)
-    assert RBF("neighbours").fit(X).sigma == pytest.approx(0.35 * naive, rel=1e-6)
-    assert RBF("neighbours").fit(1e200 * X).sigma == pytest.approx(0.35e200 * naive, rel=1e-6)
+    near = np.sort(np.linalg.norm(X[:, None] - X, axis=2), axis=1)[:, 1:6]
+    naive = np.median(np.sqrt((near**2).mean(axis=1))), np.quantile(near[:, 0], 0.95)
+    assert neighbour_distances(X) == pytest.approx(naive, rel=1e-6)
+    assert neighbour_distances(np.repeat(X, 4, axis=0)) == pytest.approx(naive, rel=1e-6)
+    sigma = max(0.35 * naive[0], naive[1] / 5.0)
+    assert RBF("neighbours").fit(X).sigma == pytest.approx(sigma, rel=1e-6)
+    assert RBF("neighbours").fit(1e200 * X).sigma == pytest.approx(1e200 * sigma, rel=1e-6)
+
+
+def test_lone_rows_widen_the_width_until_most_have_a_neighbour_within_reach():
+    """A tenth of the rows lies far apart from each other and from the rest."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(180, 2)) * 0.01, rng.normal(size=(20, 2)) * 3.0])
+    typical, seldom_exceeded = neighbour_distances(X)
+    assert seldom_exceeded / 5.0 > 0.35 * typical
+    assert RBF().fit(X).sigma == pytest.approx(seldom_exceeded / 5.0)
 
 
 @pytest.mark.parametrize("X", [np.ones((1, 2)), np.ones((9, 2)), np.zeros((4, 1000))], ids=["one row", "equal rows", "wide"])
 def test_a_width_of_nothing_is_one(X):
-    assert neighbour_distance(X) == 0.0
+    assert neighbour_distances(X) == (0.0, 0.0)
     assert RBF("neighbours").fit(X).sigma == 1.0
 
 
@@ -131,7 +141,7 @@ def test_the_default_width_is_narrow_on_samples_and_the_articles_under_a_map(sam
     assert RBF().fit(X).sigma == RBF("neighbours").fit(X).sigma
     assert rk.SVDD().fit(X).kernel_.sigma == RBF("neighbours").fit(X).sigma
     assert rk.ReferenceMap().fit(X).kernel_.sigma == RBF(1.0).fit(X).sigma
-    assert neighbour_distance(np.random.default_rng(0).normal(size=(5000, 3))) > 0
+    assert neighbour_distances(np.random.default_rng(0).normal(size=(5000, 3)))[0] > 0
 
 
 @every_seed

@@ -12,7 +12,7 @@ pip=(-m pip --quiet --disable-pip-version-check)
 python=$work/venv/bin/python
 "$python" "${pip[@]}" wheel --no-deps --wheel-dir "$work" "$root"
 wheel=$(echo "$work"/refkernel-*.whl)
-cp -r "$root/tests" "$root/README.md" "$root/examples" "$root/docs" "$root/benchmarks" "$root/pyproject.toml" "$work"
+cp -r "$root/tests" "$root/README.md" "$root/SECURITY.md" "$root/examples" "$root/docs" "$root/benchmarks" "$root/pyproject.toml" "$work"
 cd "$work"
 
 "$python" "${pip[@]}" install "$wheel"
@@ -22,14 +22,14 @@ import refkernel as rk
 
 assert "site-packages" in rk.__file__, rk.__file__
 X = np.random.default_rng(0).normal(size=(600, 3))
-for model in (rk.SVDD(rk.ReferenceKernel(), nu=0.1), rk.OneClassSVM(nu=0.1)):
+for model in (rk.SVDD(rk.ReferenceKernel(), nu=0.1), rk.OneClassSVM(rk.RBF(1.0), nu=0.1)):
     assert abs((model.fit(X).predict(X) == -1).mean() - 0.1) < 0.02
 SMOKE
 if message=$("$work/venv/bin/refkernel" --version 2>&1); then
     echo "refkernel ran without the packages of its extra: $message" >&2
     exit 1
 fi
-grep --quiet "pip install 'refkernel\[cli\]'" <<<"$message" || { echo "$message" >&2; exit 1; }
+grep --quiet 'pip install "refkernel\[cli\]"' <<<"$message" || { echo "$message" >&2; exit 1; }
 
 "$python" "${pip[@]}" install "$wheel[test,check]"
 "$python" -m pytest -n 2 --dist loadfile -p no:cacheprovider

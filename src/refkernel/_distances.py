@@ -5,6 +5,8 @@ Symbols: ``X`` (n × d) and ``Z`` (m × d) hold samples in rows.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -118,31 +120,36 @@ def root_mean_squared_distance(X, sample_weight=None) -> float:
 NEIGHBOURS = 5
 """Nearest rows whose distances a width follows."""
 
+MOST_OF_THEM = 0.95
+"""The share of rows that a width should reach a neighbour for."""
+
 MOST_QUERIES, MOST_ROWS = 1000, 50_000
 """The distances of this many rows, evenly spread, to at most this many others measure a width well enough: to about 2 %."""
 
 
-def neighbour_distance(X, sample_weight=None) -> float:
-    """The median over rows of the root mean squared distance to the 5 nearest other rows.
+def neighbour_distances(X: Any, sample_weight: np.ndarray | None = None) -> tuple[float, float]:
+    """Two distances to nearest other rows: a typical one, and one that few rows exceed.
 
-    Rows that repeat count once, so that neither copies nor weights change it. With fewer than 6 rows all others are neighbours. 0 where
-    all rows are equal.
+    The first is the median over rows of the root mean squared distance to the 5 nearest rows, the second the 95 % quantile of the distance
+    to the nearest. Rows that repeat count once, so that neither copies nor weights change them. With fewer than 6 rows all others are
+    neighbours. Both are 0 where all rows are equal.
     """
     X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
     X = np.unique(X[_spread(len(X), MOST_ROWS)], axis=0)
     unit = np.abs(X - X[0]).max(initial=0.0)
     if len(X) < 2 or not unit:
-        return 0.0
+        return 0.0, 0.0
     X = (X - X[0]) / unit
     queries = _spread(len(X), MOST_QUERIES)
     k = min(NEIGHBOURS, len(X) - 1)
-    rms = np.empty(len(queries))
+    nearest = np.empty((len(queries), k))
     step = max(1, (1 << 22) // len(X))
     for i in range(0, len(queries), step):
         D = -negative_squared_distances(X[queries[i : i + step]], X)
         D[np.arange(len(D)), queries[i : i + step]] = np.inf
-        rms[i : i + step] = np.sqrt(np.maximum(np.partition(D, k - 1, axis=1)[:, :k], 0.0).mean(axis=1))
-    return float(unit * np.median(rms))
+        nearest[i : i + step] = np.maximum(np.partition(D, k - 1, axis=1)[:, :k], 0.0)
+    typical = np.median(np.sqrt(nearest.mean(axis=1)))
+    return float(unit * typical), float(unit * np.quantile(np.sqrt(nearest.min(axis=1)), MOST_OF_THEM))
 
 
 def _spread(n, most):

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
-from .._distances import MODERATE, DistancesTo, mean_l1_distance, neighbour_distance, root_mean_squared_distance
+from .._distances import MODERATE, DistancesTo, mean_l1_distance, neighbour_distances, root_mean_squared_distance
 from .._training import TrainingRows
 from .._typing import MatrixLike, RandomStateLike
 from .._validation import check_choice, check_positive, is_number
@@ -23,6 +23,9 @@ NEIGHBOUR_RULE = "neighbours"
 
 PER_NEIGHBOUR_DISTANCE = 0.35
 """sigma as a multiple of the distance to neighbours: real tables are ranked equally well from 0.25 to 0.35, and worse from 0.5 upwards."""
+
+MOST_WIDTHS = 5.0
+"""95 % of the rows have a neighbour within this many widths: farther away all kernel values vanish, and samples cannot be ranked."""
 
 NO_WIDTH = "This {} has no width yet: call k = k.fit(X) first (fit returns the kernel to use), or pass {}."
 
@@ -53,7 +56,8 @@ class RBF(Stationary):
     scale : float, array-like of shape (n_features,), "neighbours" or None, default=None
         A number is the article's width rule: sigma² = scale · (mean squared distance over all pairs that ``fit`` sees).
         "neighbours" is a narrow width that follows the data: sigma = 0.35 · (median over rows of the root mean squared distance to the 5
-        nearest rows). Repeated rows count once, and at most 1,000 rows are measured.
+        nearest rows), and at least so wide that 95 % of the rows have a neighbour within 5 sigma. Repeated rows count once, and at most
+        1,000 rows are measured.
         None is "neighbours" if a classifier uses this kernel directly, and 1.0 under a reference map.
     sigma : float or array-like of shape (n_features,), optional
         A fixed width; ``scale`` is then not used.
@@ -109,7 +113,8 @@ class RBF(Stationary):
         if self.gamma is not None:
             return self._of_sigma(np.sqrt(0.5 / as_gamma(self.gamma, rows.X_targets)))
         if self.scale is None or (isinstance(self.scale, str) and self.scale == NEIGHBOUR_RULE):
-            width = PER_NEIGHBOUR_DISTANCE * rows.measured(neighbour_distance, sample_weight)
+            typical, seldom_exceeded = rows.measured(neighbour_distances, sample_weight)
+            width = max(PER_NEIGHBOUR_DISTANCE * typical, seldom_exceeded / MOST_WIDTHS)
             return RBF(NEIGHBOUR_RULE, _positive_or_one(width), self.fit_on)
         scale = _widths("scale", self.scale, rows.X.shape[1])
         return self._of_sigma(np.sqrt(scale) * rows.measured(root_mean_squared_distance, sample_weight))
