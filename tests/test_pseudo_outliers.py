@@ -134,7 +134,7 @@ def test_odd_tables_give_finite_rows_or_a_message(source, X):
 
 @every_source
 def test_equal_rows_are_warned_of(source):
-    """Draws that equal the training rows are no outliers, and that is said."""
+    """A warning says when draws equal training rows: such rows are not outliers."""
     with pytest.warns(UserWarning, match="training rows"):
         source.draw(np.ones((5, 2)), 3, random_state=0)
 

@@ -65,7 +65,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         Draws the references where there are many rows, and the made-up outliers of ``results_``. None is seed 0, so
         that the result is the same every time.
     n_jobs : int, optional
-        Not used: two cores are always shared. Kept for scikit-learn's conventions.
+        Not used: rows are always shared between the cores. Kept for scikit-learn's conventions.
     verbose : bool, default=False
         Shows a progress bar (needs the extra ``progress``).
 
