@@ -17,7 +17,7 @@ from ._dual.problem import SUM_PRECISION, DualProblem
 from ._dual.solver import WHOLE
 from ._typing import MatrixLike
 
-__all__ = ["LeftOutModels", "Targets", "lower_quantile"]
+__all__ = ["LeftOutModels", "Targets", "finite_scores", "lower_quantile"]
 
 COARSE_TOL = 1e-4
 """The tolerance of models that only set a threshold: three digits of it are enough."""
@@ -76,8 +76,7 @@ class LeftOutModels(BaseEstimator):
             safe = kernel.thread_safe or self.landmarks is None
             sums = in_blocks(make, samples, np.empty((samples.shape[0], W.shape[1])), max(W.shape), safe)
             scores = description.score(sums, norms[:, None] if norms is not None else None, self.quadratic)
-        most = np.finfo(np.float64).max
-        return np.nan_to_num(scores, copy=False, nan=-most, posinf=most, neginf=-most)
+        return finite_scores(scores)
 
 
 class Targets:
@@ -130,3 +129,11 @@ def lower_quantile(scores: np.ndarray, weight: np.ndarray, nu: float) -> float:
     ranks = np.cumsum(weight[order]) * (n / weight.sum())
     within = int(np.count_nonzero(ranks <= nu * (n + 1) * (1.0 + SUM_PRECISION) + SUM_PRECISION))
     return float(scores[order[min(max(within, 1), n) - 1]])
+
+
+def finite_scores(scores: np.ndarray) -> np.ndarray:
+    """Scores of samples so far away that they overflow: the lowest (or highest) finite number; NaN counts as lowest."""
+    if np.isfinite(scores).all():
+        return scores
+    most = np.finfo(np.float64).max
+    return np.nan_to_num(scores, nan=-most, posinf=most, neginf=-most)

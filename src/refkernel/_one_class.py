@@ -22,7 +22,7 @@ from ._dual.classifiers import Classifier
 from ._dual.problem import DualProblem, Solution
 from ._dual.solver import STOPPING_RULES, WHOLE, solve
 from ._dual.sources import Cached, Dense, Features
-from ._left_out import LeftOutModels, Targets
+from ._left_out import LeftOutModels, Targets, finite_scores
 from ._params import NestedParams
 from ._training import TrainingRows, training_rows
 from ._typing import MatrixLike, RandomStateLike
@@ -367,14 +367,6 @@ def is_indefinite(kernel: Kernel, matrix: Callable[[], np.ndarray]) -> bool:
     K = matrix()
     shift = SYMMETRY_TOLERANCE * max(np.abs(K).max(), np.finfo(float).tiny) * len(K)
     return lapack.dpotrf(K + shift * np.eye(len(K)))[1] > 0
-
-
-def finite_scores(scores: np.ndarray) -> np.ndarray:
-    """Scores of samples so far away that they overflow: the lowest (or highest) finite number; NaN counts as lowest."""
-    if np.isfinite(scores).all():
-        return scores
-    most = np.finfo(np.float64).max
-    return np.nan_to_num(scores, nan=-most, posinf=most, neginf=-most)
 
 
 def check_values(diag: np.ndarray, X: Any) -> None:
