@@ -36,7 +36,7 @@ def in_blocks(make: Callable[[int], Callable[[Any], Any]], X: Any, out: np.ndarr
     """
     step = block_rows(columns)
 
-    def fill(start, stop):
+    def fill(start: int, stop: int) -> None:
         function = make(step)
         for i in range(start, stop, step):
             rows = np.minimum(np.arange(i, i + step), stop - 1)  # repeat the last row until the block is full

@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
+from .._typing import StrPath
 from ..exceptions import DataError, DownloadError
 
 TIMEOUT = 30
@@ -40,7 +41,7 @@ class PublishedFiles:
         where = f"(data_dir=, --data-dir, or REFKERNEL_DATA with them in {self.folder}/)"
         return f"get the files by hand from {self.page} and pass their folder {where}"
 
-    def content(self, name: str, data_dir: str | os.PathLike[str] | None = None) -> bytes:
+    def content(self, name: str, data_dir: StrPath | None = None) -> bytes:
         """The verified bytes of a file: from data_dir, else REFKERNEL_DATA, else the cache, else downloaded into it."""
         path = self._local_path(name, data_dir) or self.cached_path(name)
         content = path.read_bytes()
@@ -67,7 +68,7 @@ class PublishedFiles:
             ) from error
         return path
 
-    def _local_path(self, name: str, data_dir: str | os.PathLike[str] | None) -> Path | None:
+    def _local_path(self, name: str, data_dir: StrPath | None) -> Path | None:
         """The file where the user keeps it; None if it must come from the cache."""
         if data_dir is not None:
             path = Path(data_dir) / name

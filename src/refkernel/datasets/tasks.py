@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Literal
 
 import numpy as np
 
+from .._typing import StrPath
 from .._validation import OUTLIER
 from ..preprocessing import TargetScaler
 from . import authors, embedded
@@ -141,7 +141,7 @@ def list_tasks(splits: SplitsName = "embedded") -> list[Task]:
     return [task for task in TASKS.values() if task.embedded or splits == "authors"]
 
 
-def load_task(name: str, split: int = 0, *, splits: SplitsName = "embedded", data_dir: str | os.PathLike[str] | None = None) -> Split:
+def load_task(name: str, split: int = 0, *, splits: SplitsName = "embedded", data_dir: StrPath | None = None) -> Split:
     """Load one split of one of the article's tasks, ready to train on.
 
     Parameters

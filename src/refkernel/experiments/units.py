@@ -15,15 +15,24 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from io import StringIO
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from joblib import Parallel, delayed
 
 from .._files import append_text, write_text
+from .._typing import StrPath
 from ..exceptions import ResultsError
 from .locking import ELSEWHERE, only_writer
 
 ROWS, RUN = "rows.csv", "run.json"
+
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with the numbers of units done and in all."""
+
+
+def no_progress(done: int, total: int) -> None:
+    """Show nothing."""
 
 
 class HasKey(Protocol):
@@ -39,10 +48,10 @@ def run_units(
     size: int,
     columns: Sequence[str],
     settings: dict[str, Any],
-    out: str | os.PathLike[str],
+    out: StrPath,
     *,
     jobs: int = 1,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = no_progress,
     facts: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Compute what the folder ``out`` lacks; returns the contents of its run.json, with seconds by stage.
@@ -70,7 +79,7 @@ def run_units(
     return found
 
 
-def read_run(folder: str | os.PathLike[str]) -> dict[str, Any]:
+def read_run(folder: StrPath) -> dict[str, Any]:
     """What run.json says; empty if there is none, since pages can do without it."""
     path = Path(folder) / RUN
     run = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

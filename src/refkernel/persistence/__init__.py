@@ -18,14 +18,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import isclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from zipfile import ZipFile
 
 import sklearn
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .._files import write_bytes
+from .._typing import StrPath
 from ..exceptions import ModelFileError, printable
 from .checks import check_model
 from .description import FORMAT, description
@@ -44,7 +47,7 @@ class SavedModel:
     metadata: dict[str, Any]
 
 
-def save(model, path, *, about=None) -> Path:
+def save(model: BaseEstimator, path: StrPath, *, about: dict[str, Any] | None = None) -> Path:
     """Write a fitted estimator or pipeline to a file, whole or not at all.
 
     Parameters
@@ -95,7 +98,7 @@ def save(model, path, *, about=None) -> Path:
     return write_bytes(path, seal({**entries, ABOUT_ENTRY: json.dumps(metadata, indent=1).encode()}), "The model")
 
 
-def load(path, *, trusted: Sequence[str] = (), max_bytes: int | None = None) -> Any:
+def load(path: StrPath, *, trusted: Sequence[str] = (), max_bytes: int | None = None) -> Any:
     """Rebuild the model of a file that ``save`` has written. No code of the file runs.
 
     Parameters
@@ -126,7 +129,7 @@ def load(path, *, trusted: Sequence[str] = (), max_bytes: int | None = None) -> 
     return open_model(path, trusted=trusted, max_bytes=max_bytes).model
 
 
-def open_model(path, *, trusted: Sequence[str] = (), max_bytes: int | None = None) -> SavedModel:
+def open_model(path: StrPath, *, trusted: Sequence[str] = (), max_bytes: int | None = None) -> SavedModel:
     """``load`` and ``read_about`` in one reading of the file.
 
     Parameters
@@ -159,7 +162,7 @@ def open_model(path, *, trusted: Sequence[str] = (), max_bytes: int | None = Non
     return SavedModel(model, file.metadata)
 
 
-def read_about(path, *, max_bytes: int | None = None) -> dict[str, Any]:
+def read_about(path: StrPath, *, max_bytes: int | None = None) -> dict[str, Any]:
     """What a model file says about itself, without building the model.
 
     Parameters
@@ -179,7 +182,7 @@ def read_about(path, *, max_bytes: int | None = None) -> dict[str, Any]:
     return SealedFile(Path(path), max_bytes).metadata
 
 
-def _skops_io():
+def _skops_io() -> ModuleType:
     try:
         import skops.io
     except ImportError as error:
@@ -187,7 +190,7 @@ def _skops_io():
     return skops.io
 
 
-def _checked_about(about) -> dict:
+def _checked_about(about: dict[str, Any] | None) -> dict[str, Any]:
     """The user's dict, if it comes back from JSON as it is."""
     about = {} if about is None else about
     try:
@@ -202,13 +205,13 @@ def _checked_about(about) -> dict:
     return about
 
 
-def _checked_names(trusted) -> set[str]:
+def _checked_names(trusted: Sequence[str]) -> set[str]:
     if isinstance(trusted, str) or not all(isinstance(name, str) for name in trusted):
         raise TypeError(f'trusted={trusted!r} must be a list of full names, such as ["module.Name"].')
     return set(trusted)
 
 
-def _check_can_be_found(schema, names) -> None:
+def _check_can_be_found(schema: Any, names: list[str]) -> None:
     """Every function and class of the user must be what its name finds in its module: the file holds no more than the name."""
     for node in nodes(schema):
         module, name = node["__module__"], node["__class__"]
@@ -220,14 +223,14 @@ def _check_can_be_found(schema, names) -> None:
             )
 
 
-def _is_found(node, module, name) -> bool:
+def _is_found(node: dict[str, Any], module: str, name: str) -> bool:
     found = getattr(sys.modules.get(module), name, None)
     if module == "__main__":  # another one in every session
         return False
     return id(found) == node["__id__"] if node["__loader__"] in ("FunctionNode", "TypeNode") else isclass(found)
 
 
-def _warn_of_other_version(path, made_with) -> None:
+def _warn_of_other_version(path: Path, made_with: str | None) -> None:
     if made_with != sklearn.__version__:
         warnings.warn(
             f"{path} was made with scikit-learn {printable(str(made_with))}, and this is {sklearn.__version__}: results may differ. Check "
@@ -237,7 +240,7 @@ def _warn_of_other_version(path, made_with) -> None:
         )
 
 
-def _archive(entries) -> bytes:
+def _archive(entries: dict[str, bytes]) -> bytes:
     """The entries as skops takes them, each as long as it was found to be."""
     buffer = io.BytesIO()
     with ZipFile(buffer, "w") as archive:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from math import prod
+from pathlib import Path
 from zipfile import ZipFile
 
 import numpy as np
@@ -20,7 +21,7 @@ SPARSE_FORMATS = ("csr", "csc")
 SPARSE_PARTS = frozenset({"data.npy", "indices.npy", "indptr.npy", "shape.npy", "format.npy", "_is_array.npy"})
 
 
-def check_array(path, entry: str, content: bytes) -> None:
+def check_array(path: Path, entry: str, content: bytes) -> None:
     """An error unless an entry is one array in NumPy's format, as long as its header says."""
     stream = io.BytesIO(content)
     version = np.lib.format.read_magic(stream)
@@ -39,7 +40,7 @@ def check_array(path, entry: str, content: bytes) -> None:
         )
 
 
-def check_sparse(path, entry: str, content: bytes) -> None:
+def check_sparse(path: Path, entry: str, content: bytes) -> None:
     """An error unless an entry is a sparse matrix in SciPy's format, in one of two layouts, with sound arrays."""
     with ZipFile(io.BytesIO(content)) as archive:
         parts = unpack(path, archive, sum(part.file_size for part in archive.infolist()))
@@ -54,7 +55,7 @@ def check_sparse(path, entry: str, content: bytes) -> None:
         raise ModelFileError(f"{path}: the sparse matrix {entry} has the format {form!r}; models use {' and '.join(SPARSE_FORMATS)}.")
 
 
-def unpacked_size(path, content: bytes, limit: int) -> int:
+def unpacked_size(path: Path, content: bytes, limit: int) -> int:
     """The bytes that an entry takes: a sparse matrix is an archive of its own, and may declare no more than ``limit``."""
     if not content.startswith(b"PK"):
         return len(content)

@@ -6,10 +6,11 @@ same wherever the object uses it: ``d`` is the number of features. Names of clas
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,7 @@ RULES_OF = {
 NEEDLESS = {"radius_", "duality_gap_"}
 
 
-def check_model(path, model: Any, metadata: dict[str, Any]) -> None:
+def check_model(path: Path, model: Any, metadata: dict[str, Any]) -> None:
     """An error for the first part of a model that does not fit the rest of it."""
     for name, part in parts(model):
         _add_new_parameters(part)
@@ -147,7 +148,7 @@ def parts(model: Any) -> Iterator[tuple[str, Any]]:
                 waiting.append((f"{name}.{key}" if name else str(key), inner))
 
 
-def _inside(value):
+def _inside(value: Any) -> Iterable[tuple[Any, Any]]:
     if isinstance(value, dict):
         return value.items()
     if isinstance(value, list | tuple | set) or (isinstance(value, np.ndarray) and value.dtype == object and value.ndim):
@@ -155,7 +156,7 @@ def _inside(value):
     return vars(value).items() if hasattr(value, "__dict__") and not isinstance(value, type) and not callable(value) else ()
 
 
-def _add_new_parameters(part) -> None:
+def _add_new_parameters(part: Any) -> None:
     """Parameters that an earlier version did not have get their defaults. Mutates the part."""
     if isinstance(part, BaseEstimator) and type(part).__module__.partition(".")[0] == "refkernel":
         for name, parameter in signature(type(part).__init__).parameters.items():
@@ -163,7 +164,7 @@ def _add_new_parameters(part) -> None:
                 setattr(part, name, clone(parameter.default, safe=False))
 
 
-def _problem(part) -> str | None:
+def _problem(part: Any) -> str | None:
     if sp.issparse(part):
         part.check_format(full_check=True)
         return None
@@ -177,11 +178,12 @@ def _problem(part) -> str | None:
     return None
 
 
-def _attribute_problem(part) -> str | None:
+def _attribute_problem(part: Any) -> str | None:
     rules = dict(FEATURES)
     for group in RULES_OF.get(type(part).__name__, ()):
         rules |= RULES[group]
-    held, sizes = vars(part), {}  # type: dict[str, Any], dict[str, int]
+    held = vars(part)
+    sizes: dict[str, int] = {}
     fitted = any(name.endswith("_") and not name.startswith("_") for name in held) or type(part).__name__ == "Factor"
     for name, rule in rules.items():
         if name in held:
@@ -195,7 +197,7 @@ def _attribute_problem(part) -> str | None:
     return _names_problem(held, sizes) or _index_problem(part, held, sizes)
 
 
-def _names_problem(held, sizes) -> str | None:
+def _names_problem(held: dict[str, Any], sizes: dict[str, int]) -> str | None:
     names = held.get("feature_names_in_")
     if names is None or "d" not in sizes:
         return None
@@ -203,7 +205,7 @@ def _names_problem(held, sizes) -> str | None:
     return None if is_list else f"feature_names_in_ is not {sizes['d']} names"
 
 
-def _index_problem(part, held, sizes) -> str | None:
+def _index_problem(part: Any, held: dict[str, Any], sizes: dict[str, int]) -> str | None:
     if _is_precomputed(part) and held["support_"].size and held["support_"].max() >= sizes["d"]:
         return f"support_ holds {held['support_'].max()}; there are {sizes['d']} training samples"
     if "kept_" in held and "mean_" in held and held["kept_"].sum() != held["mean_"].size:
@@ -214,7 +216,7 @@ def _index_problem(part, held, sizes) -> str | None:
     return None
 
 
-def _encoder_problem(encoder) -> str | None:
+def _encoder_problem(encoder: OneHotEncoder) -> str | None:
     """The columns that a OneHotEncoder fills must exist: it writes indices that nobody checks."""
     held = vars(encoder)
     if "categories_" not in held:
@@ -228,12 +230,12 @@ def _encoder_problem(encoder) -> str | None:
     return None
 
 
-def _is_precomputed(part) -> bool:
+def _is_precomputed(part: Any) -> bool:
     kernel = vars(part).get("kernel_")
     return (isinstance(kernel, str) and kernel == "precomputed") or type(kernel).__name__ == "Precomputed"
 
 
-def _takes_samples(part) -> bool:
+def _takes_samples(part: Any) -> bool:
     return type(part).__name__ in RULES_OF and type(part).__name__ != "Factor"
 
 
@@ -241,6 +243,6 @@ def _fits(expected: int | str, size: int, sizes: dict[str, int]) -> bool:
     return size == (expected if isinstance(expected, int) else sizes.setdefault(expected, size))
 
 
-def _shown(value) -> str:
+def _shown(value: Any) -> str:
     text = repr(value) if isinstance(value, str | int | float | bool | None) else type(value).__name__
     return text[:60]

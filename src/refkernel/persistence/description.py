@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from ..exceptions import ModelFileError
@@ -43,7 +45,7 @@ def description(model: Any) -> dict[str, Any]:
     }
 
 
-def check_metadata(path, metadata: Any) -> dict[str, Any]:
+def check_metadata(path: Path, metadata: Any) -> dict[str, Any]:
     """The metadata, if they have the form that ``save`` gives them."""
     number = metadata["format"]
     if type(number) is int and number > FORMAT:
@@ -81,13 +83,15 @@ def mismatch(value: Any, pattern: Any, where: str = "") -> str | None:
     return None if fits else _wrong(value, where)
 
 
-def _first(value, where, kind, pattern_of, pairs) -> str | None:
+def _first(
+    value: Any, where: str, kind: type, pattern_of: Callable[[Any], Any], pairs: Callable[[Any], Iterable[tuple[Any, Any]]]
+) -> str | None:
     if not isinstance(value, kind):
         return _wrong(value, where)
     found = (mismatch(item, pattern_of(key), f"{where}[{key!r}]" if where else str(key)) for key, item in pairs(value))
     return next((text for text in found if text), None)
 
 
-def _wrong(value, where) -> str:
+def _wrong(value: Any, where: str) -> str:
     shown = repr(value)
     return f"{where or 'it'} is {shown if len(shown) <= 60 else shown[:57] + '...'}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 from ..exceptions import ModelFileError
@@ -52,7 +53,7 @@ def with_current_names(schema: Any) -> Any:
     return schema
 
 
-def check_schema(path, schema: Any, entries: dict[str, bytes], limit: int, trusted: set[str]) -> list[str]:
+def check_schema(path: Path, schema: Any, entries: dict[str, bytes], limit: int, trusted: set[str]) -> list[str]:
     """An error unless building the objects is safe; else the names that it needs."""
     if type(schema["protocol"]) is not int or schema["protocol"] < OLDEST_PROTOCOL:
         raise ModelFileError(f"{path} uses protocol {schema['protocol']!r} of skops; models use {OLDEST_PROTOCOL} or later.")
@@ -71,13 +72,13 @@ def check_schema(path, schema: Any, entries: dict[str, bytes], limit: int, trust
     return sorted({_name(node) for node in nodes(schema)})
 
 
-def _name(node) -> str:
+def _name(node: dict[str, Any]) -> str:
     """What a node names: a type, a function, or the method of a type."""
     name = f"{node['__module__']}.{node['__class__']}"
     return f"{name}.{node['content']['func']}" if node["__loader__"] == "MethodNode" else name
 
 
-def _check_keys(path, schema, trusted) -> None:
+def _check_keys(path: Path, schema: Any, trusted: set[str]) -> None:
     """The keys of a dict are converted by calls: of types alone."""
     for node in nodes(schema):
         if node["__loader__"] == "DictNode":
@@ -90,7 +91,7 @@ def _check_keys(path, schema, trusted) -> None:
             raise ModelFileError(f"{path} makes a dtype of {_name(node['content'])}. The file may be malicious.")
 
 
-def _fingerprint(path, state, seen) -> bytes:
+def _fingerprint(path: Path, state: Any, seen: dict[Any, bytes]) -> bytes:
     """A digest of a state. Of the nodes with one id skops builds only the first, so all must describe the same."""
     if isinstance(state, dict):
         parts = [part for key in sorted(state) if key not in UNCOMPARED for part in (key.encode(), _fingerprint(path, state[key], seen))]
@@ -107,7 +108,7 @@ def _fingerprint(path, state, seen) -> bytes:
     return found
 
 
-def _array_bytes(path, schema, entries, limit) -> int:
+def _array_bytes(path: Path, schema: Any, entries: dict[str, bytes], limit: int) -> int:
     """The bytes of all arrays that are to be built; nodes of one id share one array."""
     shared: dict[Any, int] = {}
     alone = 0

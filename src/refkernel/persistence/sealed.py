@@ -12,8 +12,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, is_zipfile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo, is_zipfile
 
 from .._validation import check_positive
 from ..exceptions import ModelFileError
@@ -74,7 +73,7 @@ class SealedFile:
             schema = self._json(archive, SCHEMA_ENTRY, "schema")
             return unpack(self.path, archive, self.limit, skipped=(ABOUT_ENTRY, SCHEMA_ENTRY)) | {SCHEMA_ENTRY: schema}
 
-    def _json(self, archive, name, what):
+    def _json(self, archive: ZipFile, name: str, what: str) -> bytes:
         check_size(self.path, archive.getinfo(name).file_size, self._json_limit, what)
         return _unpacked(archive, archive.getinfo(name), self._json_limit)
 
@@ -113,7 +112,7 @@ def reading(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _unpacked(archive, entry, limit) -> bytes:
+def _unpacked(archive: ZipFile, entry: ZipInfo, limit: int) -> bytes:
     """An entry, unpacked step by step: no more than its declared size is kept, and no step takes more than STEP."""
     if entry.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
         raise ModelFileError(f"{archive.filename or 'The file'} is compressed in a way that refkernel.save never uses.")
@@ -140,7 +139,7 @@ def _read(path: Path, limit: int) -> bytes:
     return data
 
 
-def _check_seal(path, data) -> None:
+def _check_seal(path: Path, data: bytes) -> None:
     if data[:-DIGEST_SIZE].endswith(MARK) and _digest(data[:-DIGEST_SIZE]) == data[-DIGEST_SIZE:]:
         return
     with reading(path):
@@ -156,5 +155,5 @@ def _check_seal(path, data) -> None:
     )
 
 
-def _digest(body: Any) -> bytes:
+def _digest(body: bytes) -> bytes:
     return hashlib.sha256(body).hexdigest().encode()

@@ -86,7 +86,7 @@ class Settings:
         """(classifier, route, variant) of every row of a unit, in order."""
         return [(c, r, v) for c in ARTICLE_CLASSIFIERS for r in ROUTES for v in VARIANTS if self._has(c, r, v)]
 
-    def _has(self, classifier, route, variant):
+    def _has(self, classifier: str, route: str, variant: str) -> bool:
         return classifier in self.classifiers and route in self.routes and variant in self.variants
 
     def as_json(self) -> dict[str, Any]:

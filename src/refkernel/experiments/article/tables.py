@@ -10,6 +10,7 @@ as in the article.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -18,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from ..._files import write_text
+from ..._typing import StrPath
 from ...datasets import list_tasks
 from .protocol import ARTICLE_CLASSIFIERS, CLASSIFIER_NAMES, ROUTES, VARIANT_NAMES, VARIANTS, table_title, variant_name
 
@@ -33,7 +35,7 @@ ROUNDING = 1e-9
 """Slack for rounding when a difference is compared with the printed deviation."""
 
 
-def read_rows(results_dir) -> pd.DataFrame:
+def read_rows(results_dir: StrPath) -> pd.DataFrame:
     """The runs of a results folder (rows.csv), checked for the columns that tables need."""
     path = Path(results_dir) / "rows.csv"
     if not path.is_file():
@@ -137,7 +139,7 @@ class ArticleTable:
         value = f"{mean:.1f}" + ("" if np.isnan(std) else f"{plus_minus}{std:.1f}")
         return (strong.format(value) if self.bold.loc[task, variant] else value) + ("" if np.isnan(rank) else f" ({rank:.1f})")
 
-    def texts(self, **style) -> pd.DataFrame:
+    def texts(self, **style: str) -> pd.DataFrame:
         """All cells as text."""
         names = [variant_name(variant) for variant in self.gmean.columns]
         cells = [[self.text(task, variant, **style) for variant in self.gmean.columns] for task in self.gmean.index]
@@ -198,7 +200,7 @@ def to_latex(table: ArticleTable) -> str:
     )
 
 
-def write_tables(results_dir) -> list[Path]:
+def write_tables(results_dir: StrPath) -> list[Path]:
     """Write the tables of a results folder into its folder tables/.
 
     Each of the article's tables as .csv (a star marks bold cells), .md and .tex; and as plain numbers, all cells beside the
@@ -226,7 +228,7 @@ def _article_table(part: pd.DataFrame, classifier: str, route: str) -> ArticleTa
     return ArticleTable(classifier, route, gmean, std, rank, best_of_blocks(gmean))
 
 
-def _sorted(names, known) -> list:
+def _sorted(names: Iterable[str], known: Sequence[str]) -> list[str]:
     """Names in the order of `known`; others after them, by name."""
     return sorted(names, key=lambda name: (list(known).index(name) if name in known else len(known), str(name)))
 

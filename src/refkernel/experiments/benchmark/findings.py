@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from ..._typing import StrPath
 from ...exceptions import ResultsError
 from ..statistics import RankComparison, compare_ranks, differences
 from ..units import ROWS, read_run
@@ -22,7 +22,7 @@ SAME_RUN = ("tables", "seeds", "most_rows", "most_test_rows")
 """Settings that two runs must share to be set side by side."""
 
 
-def read_rows(folder: str | os.PathLike[str], beside: Sequence[str | os.PathLike[str]] = ()) -> pd.DataFrame:
+def read_rows(folder: StrPath, beside: Sequence[StrPath] = ()) -> pd.DataFrame:
     """The rows of a run, measures in percent, with those of other runs on the same tables.
 
     A method that failed counts as one that gives every row the same score and accepts it: AUROC 50, average precision the share of
@@ -40,7 +40,7 @@ def read_rows(folder: str | os.PathLike[str], beside: Sequence[str | os.PathLike
     return rows
 
 
-def _read(folder):
+def _read(folder: StrPath) -> pd.DataFrame:
     path = Path(folder) / ROWS
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist. Run `refkernel benchmark --out {folder}` first, or name another folder.")
@@ -51,7 +51,7 @@ def _read(folder):
     return rows.assign(**{name: pd.to_numeric(rows[name], errors="coerce") for name in numbers})
 
 
-def _check_same(folder, beside, rows):
+def _check_same(folder: StrPath, beside: Sequence[StrPath], rows: pd.DataFrame) -> None:
     settings = read_run(folder).get("settings", {})
     for other in beside:
         theirs = read_run(other).get("settings", {})

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import functools
-import os
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -16,8 +15,9 @@ import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score
 from threadpoolctl import threadpool_limits
 
+from ..._typing import StrPath
 from ...metrics import geometric_mean
-from ..units import run_units
+from ..units import Progress, no_progress, run_units
 from . import methods, tables
 from .methods import METHODS, Method
 from .protocol import MOST_TEST_ROWS, MOST_TRAINING_ROWS, Split, make_split
@@ -64,11 +64,11 @@ class Unit:
 
 def run(
     settings: Settings,
-    out: str | os.PathLike[str],
+    out: StrPath,
     *,
     jobs: int = 1,
-    data_dir: str | os.PathLike[str] | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    data_dir: StrPath | None = None,
+    progress: Progress = no_progress,
 ) -> dict[str, Any]:
     """Run what the folder ``out`` lacks; returns the contents of its run.json."""
     settings = settings.checked()

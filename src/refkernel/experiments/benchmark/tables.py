@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..._typing import StrPath
 from ...datasets import list_tasks
 from ...datasets.adbench import FILES, downloaded_paths
 from ...datasets.embedded import raw
@@ -32,7 +33,7 @@ class Source:
     read: Callable[[], tuple[np.ndarray, np.ndarray]] = field(compare=False)
 
 
-def find_tables(data_dir: str | os.PathLike[str] | None = None, embedded: bool = False) -> list[Source]:
+def find_tables(data_dir: StrPath | None = None, embedded: bool = False) -> list[Source]:
     """The embedded tables; else those of ``data_dir``, of ``$REFKERNEL_DATA/adbench``, or of ADBench's download, in this order."""
     if embedded:
         if data_dir is not None:
@@ -51,7 +52,7 @@ def chosen(sources: list[Source], names: tuple[str, ...]) -> list[Source]:
     return [known[name.lower()] for name in dict.fromkeys(names)] if names else sources
 
 
-def read_npz(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
+def read_npz(path: StrPath) -> tuple[np.ndarray, np.ndarray]:
     """(X, is_outlier) of a .npz file with X (n × d) and y (n; 1: outlier, 0: normal). Nothing in it is ever unpickled."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
@@ -64,7 +65,7 @@ def read_npz(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
     return X, y == 1
 
 
-def _check(path, X, y):
+def _check(path: StrPath, X: np.ndarray, y: np.ndarray) -> None:
     if X.ndim != 2 or X.shape[1] == 0 or y.shape != (len(X),):
         raise DataError(f"{path} holds X of shape {X.shape} and y of shape {y.shape}: X must be rows × columns, y one label for each row.")
     if not np.isfinite(X).all():
@@ -78,7 +79,7 @@ def _check(path, X, y):
         raise DataError(f"{path} holds {normals} normal rows and {len(y) - normals} outliers: {LEAST_NORMALS} and 1 are needed at least.")
 
 
-def _paths(data_dir):
+def _paths(data_dir: StrPath | None) -> list[Path]:
     if data_dir is not None:
         found = sorted(Path(data_dir).glob("*.npz"))
         if not found:
@@ -90,26 +91,26 @@ def _paths(data_dir):
     return sorted((Path(folder) / FILES.folder).glob("*.npz") if folder else []) or downloaded_paths()
 
 
-def _of_file(path):
+def _of_file(path: Path) -> Source:
     """A file's table; ADBench's numbers before the names are left out."""
     number, _, rest = path.stem.partition("_")
     name = rest if number.isdigit() and rest else path.stem
     return Source(name, sha256(path.read_bytes()).hexdigest()[:16], functools.partial(read_npz, path))
 
 
-def _embedded():
+def _embedded() -> list[Source]:
     ours = [Source(task.name, "embedded", functools.partial(_task, task.dataset, task.target)) for task in list_tasks()]
     theirs = {"Cancer": ("load_breast_cancer", 1)}  # benign
     theirs |= {f"Wine{k + 1}": ("load_wine", k) for k in range(3)} | {f"Digit{k}": ("load_digits", k) for k in DIGITS}
     return ours + [Source(name, "embedded", functools.partial(_sklearns, *args)) for name, args in theirs.items()]
 
 
-def _task(dataset, target):
+def _task(dataset: str, target: str) -> tuple[np.ndarray, np.ndarray]:
     X, classes = raw(dataset)
     return X, classes != target
 
 
-def _sklearns(loader, target):
+def _sklearns(loader: str, target: int) -> tuple[np.ndarray, np.ndarray]:
     from sklearn import datasets
 
     data = getattr(datasets, loader)()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Hashable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from ..._files import write_text
+from ..._typing import StrPath
 from ..statistics import LEVEL, Comparison, RankComparison
 from .findings import YARDSTICK
 
@@ -46,14 +48,14 @@ def answer(table: pd.DataFrame, ranked: RankComparison | None, tested: str | Non
     return [said, _tested(table, tested, found)] if tested is not None and found else [said]
 
 
-def _ahead(table):
+def _ahead(table: pd.DataFrame) -> str:
     if len(table) < 2:
         return ""
     second = table.iloc[1]
     return f", {table.iloc[0]['auroc'] - second['auroc']:.1f} points above {second['method']}"
 
 
-def _tested(table, tested, found):
+def _tested(table: pd.DataFrame, tested: str, found: list[Comparison]) -> str:
     real = [c for c in found if c.corrected < LEVEL]
     own = table.loc[table["method"] == tested, "auroc"].iloc[0]
     if not real:
@@ -65,11 +67,11 @@ def _tested(table, tested, found):
     )
 
 
-def _names(comparisons):
+def _names(comparisons: Iterable[Comparison]) -> str:
     return ", ".join(c.method for c in comparisons) or "none"
 
 
-def write_summary(table: pd.DataFrame, folder: str | os.PathLike[str]) -> list[Path]:
+def write_summary(table: pd.DataFrame, folder: StrPath) -> list[Path]:
     """Write summary.csv and summary.md."""
     return [
         write_text(Path(folder) / "summary.csv", table.to_csv(index=False, lineterminator="\n")),
@@ -77,13 +79,13 @@ def write_summary(table: pd.DataFrame, folder: str | os.PathLike[str]) -> list[P
     ]
 
 
-def _markdown(table):
+def _markdown(table: pd.DataFrame) -> str:
     lines = [[HEADINGS[name] for name in table], ["---"] + ["---:"] * (table.shape[1] - 1)]
     lines += [[cell_text(name, value) for name, value in row.items()] for row in table.to_dict("records")]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-def cell_text(name: str, value) -> str:
+def cell_text(name: Hashable, value: Any) -> str:
     """A value of the summary as text."""
     if name in DECIMALS:
         return "–" if pd.isna(value) else f"{value:.{DECIMALS[name]}f}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
 
 from ....plot.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
@@ -110,11 +112,11 @@ def draw_choices(classifier: str, route: str, shares: dict[str, pd.DataFrame]) -
         return Drawing(to_svg(figure, f"choices-{classifier}-{route}", f"Chosen parameters, {title}", f"Most frequent choices: {text}."))
 
 
-def _headline(figure, text: str) -> None:
+def _headline(figure: Figure, text: str) -> None:
     figure.suptitle(text, x=0.01, ha="left", fontsize=10, fontweight="bold")
 
 
-def _heat_map(axes, x: float, y: float, share: np.ndarray, highest: float) -> None:
+def _heat_map(axes: Axes, x: float, y: float, share: np.ndarray, highest: float) -> None:
     """Shares in percent as shaded cells of size 1, the first at (x, y)."""
     across, up = x + np.arange(share.shape[1] + 1), y + np.arange(share.shape[0] + 1)
     axes.pcolormesh(across, up, share, cmap="Blues", vmin=0, vmax=highest, edgecolors=FAINT, linewidth=0.4)
