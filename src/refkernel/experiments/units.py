@@ -11,11 +11,11 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from io import StringIO
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from joblib import Parallel, delayed
 
@@ -23,6 +23,9 @@ from .._files import append_text, write_text
 from .._typing import StrPath
 from ..exceptions import ResultsError
 from .locking import ELSEWHERE, only_writer
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ROWS, RUN = "rows.csv", "run.json"
 
@@ -84,6 +87,22 @@ def read_run(folder: StrPath) -> dict[str, Any]:
     path = Path(folder) / RUN
     run = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return {name: value for name, value in run.items() if value is not None}
+
+
+def read_rows(folder: StrPath, command: str, columns: Iterable[str], **options: Any) -> pd.DataFrame:
+    """The rows that ``refkernel command`` wrote into a folder, checked for these columns; ``options`` go to pandas."""
+    import pandas as pd  # runs do without it
+
+    path = Path(folder) / ROWS
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist. Run `refkernel {command} --out {folder}` first, or name another folder.")
+    rows = pd.read_csv(path, **options)
+    missing = [name for name in columns if name not in rows]
+    if missing:
+        raise ValueError(f"{path} lacks the columns {', '.join(missing)}. It is not the rows.csv of `refkernel {command}`.")
+    if rows.empty:
+        raise ValueError(f"{path} holds no run yet. Let `refkernel {command}` finish at least one.")
+    return rows
 
 
 def _prepare(out: Path, settings: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -11,12 +12,13 @@ import numpy.typing as npt
 from .._typing import MatrixLike
 from .._validation import target_mask
 from .models import decisions_of, steps_of
-from .style import BLUE, INK, PALE, VERMILION, axes_of, finish, pyplot
+from .style import BLUE, INK, PALE, VERMILION, Drawn, axes_of, finish, pyplot
 
 __all__ = ["ScoreDistributionDisplay"]
 
 
-class ScoreDistributionDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class ScoreDistributionDisplay(Drawn):
     """The distribution of the decision values of targets and outliers around the threshold 0.
 
     Parameters
@@ -49,13 +51,9 @@ class ScoreDistributionDisplay:
     'targets: 57 of 60 accepted'
     """
 
-    ax_: Any
-    figure_: Any
-
-    def __init__(self, *, decisions: np.ndarray, is_target: np.ndarray, title: str = "") -> None:
-        self.decisions = decisions
-        self.is_target = is_target
-        self.title = title
+    decisions: np.ndarray
+    is_target: np.ndarray
+    title: str = ""
 
     @classmethod
     def from_estimator(

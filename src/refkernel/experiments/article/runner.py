@@ -34,36 +34,30 @@ def run_unit(unit: Unit, settings: Settings, data_dir: StrPath | None = None) ->
     with one_blas_thread():
         start, clock = time.perf_counter(), Clock()
         data = load_task(unit.task, unit.split, splits=settings.splits, data_dir=data_dir)
-        folds, seeds = unit.folds(len(data.y_train)), unit.seeds
         cells = settings.cells()
         needed = {source(*cell) for cell in cells}
         found: dict[tuple[str, str, str], dict[str, Any]] = {}
         for variant in dict.fromkeys(variant for _, _, variant in needed):
             pairs = sorted((c, r) for c, r, v in needed if v == variant)
-            found |= _run_variant(folds, seeds, settings.solver, data, variant, pairs, clock)
+            found |= _run_variant(unit, settings.solver, data, variant, pairs, clock)
         seconds = (time.perf_counter() - start) / len(cells)
+    facts = {**unit.key, "seed": int(unit.seeds[0]), "seconds": round(seconds, 6)}
     rows = []
     for classifier, route, variant in cells:
         result = found[source(classifier, route, variant)]
-        facts = {**unit.key, "seed": int(seeds[0]), "seconds": round(seconds, 6)}
         rank = result["dimension"] if route == "mapping" else result["rank"]
         rows.append({"classifier": classifier, "route": route, "variant": variant, **facts, **result["scores"], "rank": rank})
     return rows, clock.stages
 
 
 def _run_variant(
-    folds: list[tuple[np.ndarray, np.ndarray]],
-    seeds: np.ndarray,
-    solver: str,
-    data: Split,
-    variant: str,
-    pairs: list[tuple[str, str]],
-    clock: Clock,
+    unit: Unit, solver: str, data: Split, variant: str, pairs: list[tuple[str, str]], clock: Clock
 ) -> dict[tuple[str, str, str], dict[str, Any]]:
     """{(classifier, route, variant): result} for the (classifier, route) pairs, all on the same folds and references."""
+    seeds = unit.seeds
     work = {pair: formulations(pair[1], solver)[pair[0]] for pair in pairs}
     scores = np.zeros((FOLDS, len(SCALES), len(pairs), len(VALUES)))
-    for fold, (train, test) in enumerate(folds):
+    for fold, (train, test) in enumerate(unit.folds(len(data.y_train))):
         y_test = data.y_train[test]
         samples = _samples(data.X_train[train], data.y_train[train], data.X_train[test], variant, seeds[1 + fold], clock)
         grams = samples.grams(KERNELS)

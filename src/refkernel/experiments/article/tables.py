@@ -21,6 +21,7 @@ import pandas as pd
 from ..._files import write_text
 from ..._typing import StrPath
 from ...datasets import list_tasks
+from .. import units
 from .protocol import ARTICLE_CLASSIFIERS, CLASSIFIER_NAMES, ROUTES, VARIANT_NAMES, VARIANTS, table_title, variant_name
 
 ARTICLE_TASKS = tuple(task.name for task in list_tasks("authors"))
@@ -30,23 +31,13 @@ AVERAGE = "Average"
 CELL = ["classifier", "route", "variant", "task"]
 COLUMN = ["classifier", "route", "variant"]
 MEASURES = ["gmean", "std", "rank"]
-NEEDED = [*CELL, "gmean", "rank"]
 ROUNDING = 1e-9
 """Slack for rounding when a difference is compared with the printed deviation."""
 
 
 def read_rows(results_dir: StrPath) -> pd.DataFrame:
     """The runs of a results folder (rows.csv), checked for the columns that tables need."""
-    path = Path(results_dir) / "rows.csv"
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist. Run `refkernel reproduce --out {results_dir}` first, or name another folder.")
-    rows = pd.read_csv(path)
-    missing = [name for name in NEEDED if name not in rows]
-    if missing:
-        raise ValueError(f"{path} lacks the columns {', '.join(missing)}. It is not the rows.csv of `refkernel reproduce`.")
-    if rows.empty:
-        raise ValueError(f"{path} holds no run yet. Let `refkernel reproduce` finish at least one.")
-    return rows
+    return units.read_rows(results_dir, "reproduce", [*CELL, "gmean", "rank"])
 
 
 def printed() -> pd.DataFrame:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from ..._typing import StrPath
 from ...exceptions import ResultsError
+from .. import units
 from ..statistics import RankComparison, compare_ranks, differences
-from ..units import ROWS, read_run
+from ..units import read_run
 from .methods import METHODS
 
 YARDSTICK = METHODS["knn1"].name
 """Wins and losses are counted against the plainest method of all, which is hard to beat."""
 LAST = -1.0
 """Stands for the AUROC of a method that failed when methods are ranked."""
+NUMBERS = ("auroc", "average_precision", "accepted", "rejected", "gmean", "fit_seconds", "score_seconds")
 SAME_RUN = ("tables", "seeds", "most_rows", "most_test_rows")
 """Settings that two runs must share to be set side by side."""
 
@@ -41,14 +42,9 @@ def read_rows(folder: StrPath, beside: Sequence[StrPath] = ()) -> pd.DataFrame:
 
 
 def _read(folder: StrPath) -> pd.DataFrame:
-    path = Path(folder) / ROWS
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist. Run `refkernel benchmark --out {folder}` first, or name another folder.")
-    rows = pd.read_csv(path, dtype={"error": str, "table": str}, keep_default_na=False)  # a table may be called NA
-    if rows.empty:
-        raise ValueError(f"{path} holds no row yet. Let `refkernel benchmark` finish at least one.")
-    numbers = ["auroc", "average_precision", "accepted", "rejected", "gmean", "fit_seconds", "score_seconds"]
-    return rows.assign(**{name: pd.to_numeric(rows[name], errors="coerce") for name in numbers})
+    texts = {"error": str, "table": str}  # a table may be called NA
+    rows = units.read_rows(folder, "benchmark", ["table", "seed", "method", *NUMBERS], dtype=texts, keep_default_na=False)
+    return rows.assign(**{name: pd.to_numeric(rows[name], errors="coerce") for name in NUMBERS})
 
 
 def _check_same(folder: StrPath, beside: Sequence[StrPath], rows: pd.DataFrame) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -11,6 +10,7 @@ import pandas as pd
 from scipy.stats import t
 
 from ..._typing import StrPath
+from .. import units
 from ..article.protocol import CLASSIFIER_NAMES
 from ..statistics import LEVEL, Comparison, RankComparison, compare_ranks, compare_with
 from .baselines import TUNED
@@ -30,12 +30,7 @@ REFERENCE_NAMES = {"base": "plain kernel", "-": ""}
 
 def read_rows(folder: StrPath) -> pd.DataFrame:
     """The rows of a study, Gmean in percent, with the methods that validation chose."""
-    path = Path(folder) / "rows.csv"
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist. Run `refkernel study --out {folder}` first, or name another folder.")
-    rows = pd.read_csv(path, dtype={"negatives": str})
-    if rows.empty:
-        raise ValueError(f"{path} holds no run yet. Let `refkernel study` finish at least one.")
+    rows = units.read_rows(folder, "study", [*METHOD, "gmean", "validation"], dtype={"negatives": str})
     rows = pd.concat([rows, _chosen(rows)], ignore_index=True)
     return rows.assign(**{name: 100.0 * rows[name] for name in ("gmean", "tpr", "tnr", "validation")})
 
