@@ -21,7 +21,7 @@ from refkernel.metrics import gmean_score
 
 
 def detectors():
-    """Name -> a new detector; defaults are called as a user would write them."""
+    """Name -> a new detector; defaults are written as a user would write them."""
     return {
         "rk.SVDD()": rk.SVDD(),
         "rk.OneClassSVM()": rk.OneClassSVM(),

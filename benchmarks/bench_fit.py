@@ -24,7 +24,7 @@ FEATURES = 10
 
 
 def median_times(calls, seconds=2.0, rounds=3, in_a_row=1):
-    """The median time of each call, in turn so that noise hits all alike, for about ``seconds`` each and some rounds at least.
+    """The median time of each call, run in turn so that noise affects all alike, for about ``seconds`` each and a minimum of rounds.
 
     ``in_a_row`` times each: the threads that BLAS leaves spinning, and the memory that a call leaves behind, then meet their own kind.
     """

@@ -1,7 +1,7 @@
 """Is the false-alarm rate kept on new normals? `REFKERNEL_DATA=<folder> python benchmarks/bench_promise.py [--rows 300] [--seeds 2]`.
 
 ADBench's tables by the clean protocol: half of the normals train (at most --rows of them), the others test. For each detector and
-method: the share of rejected test normals (%) at rates of 1, 5 and 10 %, averaged over the tables, beside the average promise; how
+method: the share of rejected test normals (%) at rates of 1, 5 and 10 %, averaged over the tables, next to the average promise; how
 many tables deviate by more than 3 standard errors of training and test (Beta and binomial); false discoveries and outliers found by
 select(fdr=0.1) on test rows of which at most a tenth are outliers; and seconds. A rate that a table's rows cannot promise is left out.
 """

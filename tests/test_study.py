@@ -177,7 +177,7 @@ def test_the_page_stands_alone(folder):
     best = averages(task_means(read_rows(folder))).iloc[0]
     assert f"{best['gmean']:.1f}" in text
     for name in (
-        "SVDD with negatives, plain kernel",
+        "SVDD, outliers repel, plain kernel",
         "ESVDD, kmeans",
         "IsolationForest",
         "binary SVC" if "curves-title" in text else "SVC",

@@ -1,7 +1,7 @@
-"""Rows in blocks of one fixed size, so that a row's answer does not depend on the rows beside it.
+"""Rows in blocks of one fixed size, so that a row's result does not depend on the other rows.
 
 BLAS chooses the order of its sums by the shape of a product. Every block is therefore padded to the same number of rows, and BLAS
-uses one thread: the sums of a row are then the same, alone or among a million rows, whichever thread computes them.
+uses one thread: the sums of a row are then the same, alone or among a million rows, in any thread.
 """
 
 from __future__ import annotations

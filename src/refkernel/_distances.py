@@ -1,4 +1,4 @@
-"""Squared distances between rows, and what is measured from them: the engine below kernels and references.
+"""Squared distances between rows, and measures taken from them: the engine below kernels and references.
 
 Symbols: ``X`` (n × d) and ``Z`` (m × d) hold samples in rows. ``X: Any`` is an array or a sparse matrix: SciPy's have no types.
 """
@@ -122,7 +122,7 @@ NEIGHBOURS = 5
 """Nearest rows whose distances a width follows."""
 
 MOST_OF_THEM = 0.95
-"""The share of rows that a width should reach a neighbour for."""
+"""The share of rows that should have a neighbour within reach of the width."""
 
 MOST_QUERIES, MOST_ROWS = 1000, 50_000
 """The distances of this many rows, evenly spread, to at most this many others measure a width well enough: to about 2 %."""

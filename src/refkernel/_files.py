@@ -20,7 +20,7 @@ from ._typing import StrPath
 
 @contextmanager
 def replacing(path: StrPath, what: str = "The file") -> Iterator[Path]:
-    """Yield a temporary path beside ``path``; what is there when the block ends becomes ``path``, and is on the disk by then.
+    """Yield a temporary path in the same folder; when the block ends, the file there is flushed to disk and replaces ``path``.
 
     Create the file inside the block, and close it before the block ends. An error about this file (a full disk, no permission)
     names ``path`` and begins with ``what``; all other errors pass through unchanged. A symbolic link is followed, not replaced.

@@ -72,7 +72,7 @@ def _arcsinh(op: Ops, X: Node) -> Node:
 
 
 def _l1(op: Ops, Z: Node, columns: np.ndarray, prefix: str) -> Node:
-    """||z - r||_1 (n × m) for references given by their columns: one n × m matrix grows column by column, whatever their number."""
+    """||z - r||_1 (n × m) for references given by their columns: one n × m matrix is summed up column by column."""
     first = op.Abs(op.Sub(op.Gather(Z, integers(0), axis=1), columns[:1]))
     d = columns.shape[0]
     if d == 1:

@@ -3,7 +3,7 @@
 Importing this module registers converters for the package's estimators with skl2onnx, so ``skl2onnx.to_onnx`` converts
 pipelines of them too.
 
-Our steps compute in double precision, and detectors take doubles from our transformers, whatever the type of the graph's input:
+Our steps compute in double precision, and detectors take doubles from our transformers, for any type of input:
 decisions from single-precision kernel values are off by 1e-5 to 1e-4 of their range where the kernel is wide or whitened.
 
 Symbols as in ``feature_map``: ``Phi(X) = [k(X, R), 1] projection``. A graph is built by ``op``: ``op.MatMul(X, W)`` is one node.
@@ -68,7 +68,7 @@ def to_onnx(model: Any, X: Any = None, *, target_opset: int | dict[str, int] | N
         a scikit-learn pipeline of these and of steps that skl2onnx knows. A fitted search stands for its ``best_estimator_``. Kernels: RBF,
         Laplacian, Linear, Polynomial, Sigmoid, for a classifier itself or under a reference map or kernel.
     X : array-like or DataFrame of shape (n_samples, n_features), optional
-        Samples of the type that the graph is to take: float32, float64 or integers. A DataFrame gives one input for each
+        Samples of the type that the graph should take: float32, float64 or integers. A DataFrame gives one input for each
         column. By default one input ``X`` of float32.
     target_opset : int or dict, optional
         The ONNX operator set to use, 12 or later; skl2onnx chooses by default.
@@ -101,7 +101,7 @@ def to_onnx(model: Any, X: Any = None, *, target_opset: int | dict[str, int] | N
         return skl2onnx.to_onnx(model, initial_types=types, target_opset=target_opset)
     except (MissingConverter, MissingShapeCalculator) as error:
         steps = [type(step).__name__ for _, step in getattr(model, "steps", [("", model)])]
-        raise ValueError(f"A step of {' and '.join(steps)} cannot be converted to ONNX: see to_onnx for what can.") from error
+        raise ValueError(f"A step of {' and '.join(steps)} cannot be converted to ONNX: see to_onnx for the models that can.") from error
     except RuntimeError as error:
         if X is None and "column name" in str(error):
             raise ValueError("The model takes columns by name: pass some rows as X, a DataFrame, for their names and types.") from error
@@ -161,7 +161,7 @@ def _parse_detector(scope: Any, model: BaseEstimator, inputs: list[Any], custom_
 
 
 def _precision(scope: Any) -> Any:
-    """The type of real outputs: that of the graph's input, whatever the steps before this one give."""
+    """The type of real outputs: the same as the graph's input, even if earlier steps return another."""
     return guess_tensor_type(scope.input_variables[0].type)
 
 
@@ -217,7 +217,7 @@ def _detector(op: Ops, operator: Any, decision: Node) -> list[Node]:
 
 TRANSFORMER = (_parse_transformer, _transformer_shapes, _transformer)
 DETECTOR = (_parse_detector, _detector_shapes, _detector)
-"""What skl2onnx asks about a kind of model: its outputs, their shapes, the nodes that end its graph."""
+"""What skl2onnx needs to know about a kind of model: its outputs, their shapes, and the nodes that end its graph."""
 
 
 def _target_scaler(op: Ops, scaler: TargetScaler, X: Node) -> Node:
@@ -398,7 +398,7 @@ def _dense(rows: Any) -> np.ndarray:
 
 
 def _as_samples(X: Any) -> Any:
-    """X as skl2onnx reads types off it: a DataFrame, or a numeric array in rows."""
+    """X in a form whose types skl2onnx can read: a DataFrame, or a numeric array with samples in rows."""
     if hasattr(X, "columns"):
         return X
     X = X.toarray() if sp.issparse(X) else np.asarray(X)

@@ -21,7 +21,7 @@ from .references import GENERATED, ReferencesLike
 __all__ = ["ReferenceResidual"]
 
 WHOLE_SHARE = 1e-9
-"""Shares (of weights, of variance) that differ by less differ by the rounding of sums: 0.29 · 100 is 28.999999999999996."""
+"""Shares (of weights, of variance) that differ by less than this differ only by rounding: 0.29 · 100 is 28.999999999999996."""
 
 
 class ReferenceResidual(OutlierMixin, NestedParams):
@@ -113,7 +113,7 @@ class ReferenceResidual(OutlierMixin, NestedParams):
         samples = self._validated(X, reset=True)
         training, weight = training_rows(samples, y, sample_weight)
         if training.targets.size < 2:
-            raise ValueError("The threshold needs targets beside the references, at least 2 in all; got 1 sample (n_samples = 1).")
+            raise ValueError("The threshold needs targets besides the references, at least 2 in total; got 1 sample (n_samples = 1).")
         reference_map = ReferenceMap(self.kernel, self.references, self.center, self.eigenvalue_floor, self.random_state)
         self.map_ = reference_map.resolve(training)
         self.rank_ = _components(self.rank, self.map_.eigenvalues_)

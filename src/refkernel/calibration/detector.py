@@ -25,7 +25,7 @@ METHODS = ("auto", "split", "cv", "loo")
 SCORED_BY = ("auto", "folds", "full")
 
 TIE = 1e-10
-"""Scores that differ by less, as a share, differ by rounding: equal samples need not get equal bits in different calls."""
+"""Scores that differ by less than this share differ only by rounding: equal samples may get different bits in different calls."""
 
 MOST_LEFT_OUT = 1024
 """With more targets "auto" is "cv": "loo" scores a new sample with as many models as there are targets."""
@@ -56,8 +56,8 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         faster method of its own. In a pipeline with fewer than 100 targets every step is still fitted n times, because a scaler that
         has seen the sample matters there. "auto" is "loo" for estimators with such a method and at most 1,024 targets, else "cv".
     confidence : float in (0, 1), optional
-        By default the promise holds on average over training sets. With ``confidence=0.9`` the threshold is lowered until the rate
-        of this very threshold stays below ``false_alarm_rate`` with probability 0.9.
+        By default the promise holds on average over training sets. With ``confidence=0.9`` the threshold is lowered until its
+        own rate stays below ``false_alarm_rate`` with probability 0.9.
     cv : int, splitter or iterable of (train, test), default=10
         The folds of "cv". An int shuffles. A splitter or an iterable splits the targets (rows with y != -1 and a weight above 0,
         numbered in their order) and must test each of them once.
@@ -86,7 +86,7 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         The promised rate, at most ``false_alarm_rate``: k / (n + 1) for a threshold at the k-th smallest of n scores. With
         ``confidence``, the bound that the rate stays below with that probability.
     false_alarm_interval_ : (float, float)
-        The interval that holds the rate of this very threshold with probability 0.9 (exact for "split" and continuous scores).
+        The interval that contains the rate of this particular threshold with probability 0.9 (exact for "split" and continuous scores).
     offset_ : float
         The k-th smallest calibration score, less a slack for rounding; ``decision_function = score_samples - offset_``.
     calibration_rank_ : int
@@ -96,13 +96,13 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
     calibration_indices_ : array of shape (n,)
         The row of X that each score belongs to.
     models_ : HeldOut
-        What scores new samples.
+        The models that score new samples.
     estimator_ : estimator
-        Fitted on all targets. Only there with ``scored_by="full"``, or for an estimator with its own method to leave samples out.
+        Fitted on all targets. Present only with ``scored_by="full"``, or for an estimator with its own method to leave samples out.
     method_, scored_by_ : str
-        What "auto" stood for.
+        The choice that "auto" led to.
     n_features_in_, feature_names_in_
-        Those of the estimator, if it has them.
+        Taken from the estimator, if it has them.
 
     Notes
     -----
@@ -126,7 +126,7 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
     where j >= t / (fdr (n + 1)).
 
     **Weights.** Rows of weight 0 are left out of everything. Other weights go to the estimator's ``fit``; each row calibrates once,
-    whatever its weight.
+    regardless of its weight.
 
     References
     ----------

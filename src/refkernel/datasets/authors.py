@@ -1,4 +1,4 @@
-"""The authors' files: found or downloaded, checked against their SHA-256, parsed.
+"""The authors' files: found locally or downloaded, checked against their SHA-256, and parsed.
 
 GitHub ``JenniRaitoharju/GeneralizedReferenceKernel`` (MIT licence), at a pinned commit.
 """

@@ -1,4 +1,4 @@
-"""Files that others published: found or downloaded, and checked against their SHA-256.
+"""Files published by others: found locally or downloaded, and checked against their SHA-256.
 
 A file whose bytes differ from the published ones is never parsed, and never stays in the cache.
 """
@@ -15,8 +15,10 @@ from types import ModuleType
 from .._typing import StrPath
 from ..exceptions import DataError, DownloadError
 
+__all__ = ["PublishedFiles"]
+
 TIMEOUT = 30
-"""Seconds to wait for an answer of the server."""
+"""Seconds to wait for the server."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class PublishedFiles:
 
     @property
     def by_hand(self) -> str:
-        """How to get them without a download of ours."""
+        """How to get the files without our download."""
         where = f"(data_dir=, --data-dir, or REFKERNEL_DATA with them in {self.folder}/)"
         return f"get the files by hand from {self.page} and pass their folder {where}"
 
@@ -69,7 +71,7 @@ class PublishedFiles:
         return path
 
     def _local_path(self, name: str, data_dir: StrPath | None) -> Path | None:
-        """The file where the user keeps it; None if it must come from the cache."""
+        """The user's own copy of the file; None if it must come from the cache."""
         if data_dir is not None:
             path = Path(data_dir) / name
             if not path.is_file():

@@ -1,4 +1,4 @@
-"""The table of the tasks, and how one is loaded."""
+"""The table of tasks, and the function that loads one."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Split:
     y_train : ndarray of shape (n_train,)
         +1 for targets, -1 for outliers.
     X_test : ndarray of shape (n_test, n_features)
-        Test samples in rows, standardised as the training samples are.
+        Test samples in rows, standardised like the training samples.
     y_test : ndarray of shape (n_test,)
         +1 for targets, -1 for outliers.
 

@@ -1,6 +1,6 @@
 """Experiments as rows on disk: units run in parallel, and a run that was cut off continues where it stopped.
 
-A results folder holds rows.csv, one block of rows a unit, and run.json: the settings, the circumstances, and the time it took.
+A results folder holds rows.csv, with one block of rows for each unit, and run.json: settings, versions, machine and times.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROWS, RUN = "rows.csv", "run.json"
 
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called with the numbers of units done and in all."""
+"""Called with the number of finished units and their total number."""
 
 
 def no_progress(done: int, total: int) -> None:
@@ -39,7 +39,7 @@ def no_progress(done: int, total: int) -> None:
 
 
 class HasKey(Protocol):
-    """A unit: ``key`` holds the columns that tell its rows from those of other units."""
+    """A unit: ``key`` holds the columns that identify its rows."""
 
     @property
     def key(self) -> dict[str, Any]: ...
@@ -57,10 +57,10 @@ def run_units(
     progress: Progress = no_progress,
     facts: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Compute what the folder ``out`` lacks; returns the contents of its run.json, with seconds by stage.
+    """Compute the units that the folder ``out`` lacks, and return the contents of its run.json, with seconds by stage.
 
     ``compute(unit)`` returns the ``size`` rows of a unit and the seconds of its stages. Rows are appended unit by unit, in the same
-    order whatever ``jobs`` is; ``progress(done, total)`` is called as units finish; ``facts`` go into run.json at the end. A folder with
+    order for any ``jobs``; ``progress(done, total)`` is called as units finish; ``facts`` go into run.json at the end. A folder with
     other ``settings``, or one that another process is writing, is refused.
     """
     out = Path(out)
@@ -143,7 +143,7 @@ def _finished_units(path: Path, units: Sequence[HasKey], size: int, columns: Seq
         raise ResultsError(f"{path} does not begin with the columns of this version. {ELSEWHERE}, or delete this one.")
     done = (len(complete) - 1) // size
     if done > len(units):
-        raise ResultsError(f"{path} holds more rows than this run has. {ELSEWHERE}, or delete this one.")
+        raise ResultsError(f"{path} holds more rows than this run would write. {ELSEWHERE}, or delete this one.")
     for number, row in enumerate(csv.DictReader(complete[: 1 + done * size])):
         key = units[number // size].key
         if None in row.values() or any(row[name] != str(value) for name, value in key.items()):

@@ -1,4 +1,4 @@
-"""What a model file says about itself, and whether that has the form it should have."""
+"""The metadata of a model file, and the check of their form."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ..exceptions import ModelFileError
+
+__all__ = ["FORMAT", "check_metadata", "description"]
 
 FORMAT = 1
 """The format that ``save`` writes, and the newest that ``load`` reads."""
@@ -31,8 +33,8 @@ METADATA = {
 
 
 def description(model: Any) -> dict[str, Any]:
-    """What there is to say about a model, but for what its user adds."""
-    from .. import __version__  # not there yet while the package is being imported
+    """The metadata of a model, without what the user adds."""
+    from .. import __version__  # not defined yet while the package is being imported
 
     names = getattr(model, "feature_names_in_", None)
     n_features = getattr(model, "n_features_in_", None)
@@ -46,12 +48,12 @@ def description(model: Any) -> dict[str, Any]:
 
 
 def check_metadata(path: Path, metadata: Any) -> dict[str, Any]:
-    """The metadata, if they have the form that ``save`` gives them."""
+    """The metadata, after checking that they have the form that ``save`` gives them."""
     number = metadata["format"]
     if type(number) is int and number > FORMAT:
         made_by = dict(metadata["versions"]).get("refkernel")
         raise ModelFileError(
-            f"{path} was made by refkernel {made_by}, format {number}; this version reads formats up to {FORMAT}: upgrade refkernel."
+            f"{path} was saved by refkernel {made_by} in format {number}; this version reads formats up to {FORMAT}. Upgrade refkernel."
         )
     found = mismatch(metadata, METADATA)
     if found:
@@ -63,7 +65,7 @@ def mismatch(value: Any, pattern: Any, where: str = "") -> str | None:
     """The first part of plain JSON that does not fit a pattern, in words; None if all of it fits.
 
     A pattern is a type (``float`` also takes whole numbers), None, a tuple of alternatives, ``[pattern]`` for a list, ``{str: pattern}``
-    for a dict with any keys, or a dict of patterns by key; more keys are allowed there.
+    for a dict with any keys, or a dict of patterns by key, which allows further keys.
     """
     if isinstance(pattern, tuple):
         found = [mismatch(value, alternative, where) for alternative in pattern]

@@ -28,7 +28,7 @@ SEED = 0
 class PathDisplay(Drawn):
     """The effect of nu (or C): the shares of rejected targets and of support vectors, and the bound between them.
 
-    nu bounds the share of rejected training targets from above and that of support vectors from below; for C the bound is 1 / (n C).
+    nu bounds the share of rejected training targets from above and the share of support vectors from below; for C the bound is 1 / (n C).
     If known outliers repel, with dual weights that sum to -s, the bound is 1 + s times as high.
 
     Parameters

@@ -44,7 +44,7 @@ class PermutedColumns(PseudoOutliers):
 
 
 class SwappedColumns(PseudoOutliers):
-    """Training rows in which a few columns come from other rows, each from a row of its own.
+    """Training rows in which a few columns come from other rows, each from a different row.
 
     Parameters
     ----------

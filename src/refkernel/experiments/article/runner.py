@@ -1,4 +1,4 @@
-"""Runs the protocol: the rows of one unit, and all of them."""
+"""Runs the protocol: one unit, or all of them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _final(
 def run(
     settings: Settings, out: StrPath, *, jobs: int = 1, data_dir: StrPath | None = None, progress: Progress = no_progress
 ) -> dict[str, Any]:
-    """Run what the folder ``out`` lacks; returns the contents of its run.json."""
+    """Run the units that the folder ``out`` lacks, and return the contents of its run.json."""
     settings = settings.checked()
     units, cells = settings.units(), settings.cells()
     compute = functools.partial(run_unit, settings=settings, data_dir=data_dir)

@@ -3,7 +3,7 @@
     rows.csv -> summarise -> compare -> averages, counts
                          -> article_table -> Markdown, LaTeX, CSV
 
-Gmean is in percent from `summarise` on. A deviation is that of the runs of a cell with n - 1 in the denominator (MATLAB's
+`summarise` turns Gmean into percent. A deviation is taken over the runs of a cell, with n - 1 in the denominator (MATLAB's
 ``std``, which the authors used); a single run has none. The deviation and the rank in an average row are the means over the tasks,
 as in the article.
 """
@@ -123,7 +123,7 @@ class ArticleTable:
         return f"Average Gmean (and {what}) for {title}: {base} and the cases of the reference {self.route}"
 
     def text(self, task: str, variant: str, strong: str = "{}", plus_minus: str = " ± ") -> str:
-        """A cell as "mean ± std (rank)"; `strong` is the format of what is bold."""
+        """A cell as "mean ± std (rank)"; `strong` formats bold cells."""
         mean, std, rank = (float(frame.loc[task, variant]) for frame in (self.gmean, self.std, self.rank))
         if np.isnan(mean):
             return "–"

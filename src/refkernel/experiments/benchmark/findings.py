@@ -1,4 +1,4 @@
-"""What the rows of a benchmark say: averages, ranks, paired tests, and how far decisions are from what was promised."""
+"""What the rows of a benchmark say: averages, ranks, paired tests, and how far the decisions are from the promise."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LAST = -1.0
 """Stands for the AUROC of a method that failed when methods are ranked."""
 NUMBERS = ("auroc", "average_precision", "accepted", "rejected", "gmean", "fit_seconds", "score_seconds")
 SAME_RUN = ("tables", "seeds", "most_rows", "most_test_rows")
-"""Settings that two runs must share to be set side by side."""
+"""Settings that two runs must share to be compared."""
 
 
 def read_rows(folder: StrPath, beside: Sequence[StrPath] = ()) -> pd.DataFrame:
@@ -53,7 +53,7 @@ def _check_same(folder: StrPath, beside: Sequence[StrPath], rows: pd.DataFrame) 
         theirs = read_run(other).get("settings", {})
         changed = [name for name in SAME_RUN if theirs.get(name) != settings.get(name)]
         if changed:
-            raise ResultsError(f"{other} and {folder} are runs with different {', '.join(changed)}: they cannot be set side by side.")
+            raise ResultsError(f"{other} and {folder} are runs with different {', '.join(changed)}: they cannot be compared.")
     if rows.duplicated(["table", "seed", "method"]).any():
         twice = sorted(set(rows.loc[rows.duplicated(["table", "seed", "method"]), "method"]))
         raise ResultsError(f"Two of the runs hold the method {twice[0]}: leave it out of one of them (--methods).")
@@ -125,7 +125,7 @@ def failures(rows: pd.DataFrame) -> list[tuple[str, str, str]]:
 
 
 def subject(rows: pd.DataFrame) -> str | None:
-    """The method that the others are tested against: AutoDetector, or where it was not run the best of ours by average AUROC."""
+    """The method that the others are tested against: AutoDetector, or if it was not run, the best of ours by average AUROC."""
     if "auto" in set(rows["method"]):
         return METHODS["auto"].name
     ours = [name for name in summary(rows)["method"] if name in {m.name for m in METHODS.values() if m.package == "refkernel"}]

@@ -25,9 +25,9 @@ RATE = 0.05
 NU = 0.1
 """The share to reject where a method has a nu or a contamination."""
 LEAST_DEVIATION = 1e-7
-"""Of a component, as a share of the largest: the square of a smaller one is lost in the rounding of a covariance."""
+"""The smallest deviation of a component, as a share of the largest: the square of a smaller one is lost in rounding."""
 MOST_COLUMNS_OF_MCD = 500
-"""Its covariances of d × d are estimated hundreds of times: 1,500 columns take many minutes."""
+"""MCD estimates hundreds of d × d covariances: 1,500 columns take many minutes."""
 
 
 def _score_samples(model: Any, X: np.ndarray) -> np.ndarray:
@@ -43,7 +43,7 @@ class Method:
     """``make(seed)`` gives a model, ``score(model, X)`` its scores, ``accept(model, X, scores)`` True for the rows that it accepts.
 
     wish : the share of normal rows that it was asked to reject. raw : it scales rows itself. most_columns : it is not run on wider
-    tables. usual : it is run where no method is named.
+    tables. usual : it is run if no method is named.
     """
 
     key: str
@@ -164,7 +164,7 @@ METHODS = {
         Method("iforest", "IsolationForest", "scikit-learn", lambda seed: IsolationForest(contamination=NU, random_state=seed)),
         Method("lof", "LocalOutlierFactor", "scikit-learn", lambda seed: LocalOutlierFactor(novelty=True, contamination=NU)),
         Method("sklearn-ocsvm", "sklearn OCSVM", "scikit-learn", lambda seed: OneClassSVM(nu=NU)),
-        # with the nu it comes with it decides worse and ranks better
+        # with its default nu it decides worse and ranks better
         Method("sklearn-ocsvm-default", "sklearn OCSVM (nu = 0.5)", "scikit-learn", lambda seed: OneClassSVM(), wish=0.5),
         Method("knn1", "kNN (k = 1)", "scikit-learn", lambda seed: NearestDistance(1), accept=_within_threshold),
         Method("knn5", "kNN (k = 5, mean)", "scikit-learn", lambda seed: NearestDistance(5), accept=_within_threshold),
@@ -180,13 +180,13 @@ METHODS = {
 
 
 def chosen(keys: tuple[str, ...] = ()) -> tuple[list[Method], list[str]]:
-    """The methods with these keys, all the usual ones where none is given, and notes on those that are left out here.
+    """The methods with these keys, or all the usual ones if no key is given, and notes on those that cannot run here.
 
     A method that is asked for by its key and cannot run is an error.
     """
     unknown = [key for key in keys if key not in METHODS]
     if unknown:
-        raise ValueError(f"Unknown method {unknown[0]!r}: there are {', '.join(METHODS)}.")
+        raise ValueError(f"Unknown method {unknown[0]!r}: choose from {', '.join(METHODS)}.")
     if keys:
         methods = [METHODS[key] for key in dict.fromkeys(keys)]
         for method in methods:

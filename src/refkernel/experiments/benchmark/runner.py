@@ -27,12 +27,12 @@ MEASURES = ("auroc", "average_precision", "accepted", "rejected", "gmean")
 FACTS = ("n_train", "n_test", "outliers", "columns")
 COLUMNS = ("table", "seed", "method", *MEASURES, "wish", "fit_seconds", "score_seconds", *FACTS, "error")
 MOST_LETTERS = 300
-"""Of an error's text."""
+"""The length to which the text of an error is cut."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides the rows: the tables and methods by name (all where none is given), the number of seeds, and the caps."""
+    """What decides the rows: the tables and methods by name (all if none is given), the number of seeds, and the caps."""
 
     tables: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class Settings:
         """These settings, or a clear error."""
         for name, least in (("seeds", 1), ("most_rows", 4), ("most_test_rows", 1)):
             if getattr(self, name) < least:
-                raise ValueError(f"{name}={getattr(self, name)} is too small: {least} is the least.")
+                raise ValueError(f"{name}={getattr(self, name)} is too small: the minimum is {least}.")
         return self
 
 
@@ -70,7 +70,7 @@ def run(
     data_dir: StrPath | None = None,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Run what the folder ``out`` lacks; returns the contents of its run.json."""
+    """Run the units that the folder ``out`` lacks, and return the contents of its run.json."""
     settings = settings.checked()
     sources = tables.chosen(tables.find_tables(data_dir, settings.embedded), settings.tables)
     compared, notes = methods.chosen(settings.methods)

@@ -19,9 +19,9 @@ from ...datasets.embedded import raw
 from ...exceptions import DataError
 
 LEAST_NORMALS = 8
-"""Half of them train: fewer than four rows describe nothing."""
+"""Half of them train, and fewer than four rows describe nothing."""
 DIGITS = (1, 3, 8)
-"""Digits that are taken as the normal class, an easy one and two that resemble each other."""
+"""Digits that serve as the normal class: an easy one, and two that resemble each other."""
 
 
 @dataclass(frozen=True)
@@ -34,21 +34,21 @@ class Source:
 
 
 def find_tables(data_dir: StrPath | None = None, embedded: bool = False) -> list[Source]:
-    """The embedded tables; else those of ``data_dir``, of ``$REFKERNEL_DATA/adbench``, or of ADBench's download, in this order."""
+    """The embedded tables; otherwise the first found of ``data_dir``, ``$REFKERNEL_DATA/adbench`` and ADBench's download."""
     if embedded:
         if data_dir is not None:
-            raise ValueError(f"data_dir={str(data_dir)!r} is a folder of tables, and --embedded reads none: leave one of them out.")
+            raise ValueError(f"data_dir={str(data_dir)!r} and --embedded exclude each other: pass one of them.")
         return _embedded()
     paths = _paths(data_dir)
     return sorted((_of_file(path) for path in paths), key=lambda source: source.name.lower())
 
 
 def chosen(sources: list[Source], names: tuple[str, ...]) -> list[Source]:
-    """The sources with these names, capitals ignored; all where no name is given."""
+    """The sources with these names, ignoring case; all if no name is given."""
     known = {source.name.lower(): source for source in sources}
     unknown = [name for name in names if name.lower() not in known]
     if unknown:
-        raise ValueError(f"Unknown table {unknown[0]!r}: there are {', '.join(source.name for source in sources)}.")
+        raise ValueError(f"Unknown table {unknown[0]!r}: choose from {', '.join(source.name for source in sources)}.")
     return [known[name.lower()] for name in dict.fromkeys(names)] if names else sources
 
 
@@ -76,7 +76,7 @@ def _check(path: StrPath, X: np.ndarray, y: np.ndarray) -> None:
         raise DataError(f"{path} holds the label {others[0]!r} in y: 1 marks an outlier, 0 a normal row.")
     normals = int((y == 0).sum())
     if normals < LEAST_NORMALS or normals == len(y):
-        raise DataError(f"{path} holds {normals} normal rows and {len(y) - normals} outliers: {LEAST_NORMALS} and 1 are needed at least.")
+        raise DataError(f"{path} holds {normals} normal rows and {len(y) - normals} outliers: at least {LEAST_NORMALS} and 1 are needed.")
 
 
 def _paths(data_dir: StrPath | None) -> list[Path]:
@@ -92,7 +92,7 @@ def _paths(data_dir: StrPath | None) -> list[Path]:
 
 
 def _of_file(path: Path) -> Source:
-    """A file's table; ADBench's numbers before the names are left out."""
+    """The table of a file, named without the number that ADBench puts first."""
     number, _, rest = path.stem.partition("_")
     name = rest if number.isdigit() and rest else path.stem
     return Source(name, sha256(path.read_bytes()).hexdigest()[:16], functools.partial(read_npz, path))

@@ -1,4 +1,4 @@
-"""Matplotlib figures as SVG that lives inside an HTML page: alternative text, ids of its own, the page's text colour."""
+"""Matplotlib figures as SVG that lives inside an HTML page: alternative text, unique ids, the page's text colour."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ Decide: TypeAlias = Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarr
 
 @dataclass(frozen=True)
 class Part:
-    """One training and test set: a fold of the validation, or the whole. ``outliers`` are in a random order of their own."""
+    """One training and test set: a fold of the validation, or the whole. ``outliers`` are in random order."""
 
     targets: np.ndarray
     outliers: np.ndarray

@@ -24,7 +24,7 @@ RANKED = 12
 """Methods in a critical-difference diagram; with more it becomes unreadable."""
 ARTICLE = {("ocsvm", "base"): 70.3, ("svdd", "case2"): 74.6}
 """What the article reports for the base kernel's one-class SVM, and for its best SVDD without outliers."""
-METHOD_NAMES = {**CLASSIFIER_NAMES, "svddneg": "SVDD with negatives", "esvdd": "ESVDD"}
+METHOD_NAMES = {**CLASSIFIER_NAMES, "svddneg": "SVDD, outliers repel", "esvdd": "ESVDD"}
 REFERENCE_NAMES = {"base": "plain kernel", "-": ""}
 
 

@@ -63,7 +63,7 @@ class Settings:
 def run(
     settings: Settings, out: StrPath, *, jobs: int = 1, data_dir: StrPath | None = None, progress: Progress = no_progress
 ) -> dict[str, Any]:
-    """Run what the folder ``out`` lacks; returns the contents of its run.json."""
+    """Run the units that the folder ``out`` lacks, and return the contents of its run.json."""
     settings = settings.checked()
     size = len(GRIDS) * len(kernel_methods()) + sum(len(b.variants) * len(b.counts) for b in BASELINES)
     compute = functools.partial(run_unit, settings=settings, data_dir=data_dir)
@@ -157,7 +157,7 @@ def _decisions(part: Part, references: str, count: str, classifiers: set[str], c
         clock.lap("solving")
     if "svddneg" in classifiers:
         found["svddneg"] = _repelled(K_ZZ, n, q)
-        clock.lap("solving with negatives")
+        clock.lap("solving with outliers")
     if "esvdd" in classifiers:
         K_ZZ = np.stack([_ellipsoidal(Phi, n) for _, Phi in spaces if Phi is not None])
         (found["esvdd"],) = _paths(K_ZZ, n, n + q, ["svdd"])

@@ -140,7 +140,7 @@ def _provenance(rows: pd.DataFrame, run: dict[str, Any]) -> dict[str, dict[str, 
     topics = {key.capitalize(): run[key] for key in ("settings", "versions", "machine") if run.get(key)}
     source = {"Commit": run["commit"]} if run.get("commit") else {}
     if "seed" in rows:
-        source["Seeds"] = f"{rows['seed'].nunique()} different ones, each in its row of rows.csv"
+        source["Seeds"] = f"{rows['seed'].nunique()} different ones, recorded in rows.csv"
     if source:
         topics["Source"] = source
     named = {topic: values if isinstance(values, dict) else {topic: values} for topic, values in topics.items()}

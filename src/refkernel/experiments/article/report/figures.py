@@ -14,7 +14,7 @@ from ..protocol import EIGENVALUE_FLOOR, VARIANTS, classifier_name, table_title,
 from .plot_data import Regions
 
 DARK_YELLOW = "#B8A800"
-"""The palette's yellow, darker: on white its own cannot be seen."""
+"""A darker version of the palette's yellow, which cannot be seen on white."""
 COLOURS = dict(zip(VARIANTS, [INK, BLUE, ORANGE, SKY, VERMILION, GREEN, PURPLE, DARK_YELLOW], strict=True))
 LINES = dict(zip(VARIANTS, ["-", "-", "-", "--", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1))], strict=True))
 PANEL_COLUMNS = 2
@@ -23,7 +23,7 @@ DARK_CELL = 0.6
 
 
 def draw_averages(averages: pd.DataFrame, classifier: str, route: str) -> Drawing:
-    """Column averages of one table: ours and the article's, a line between them; the axis is that of all tables."""
+    """Column averages of one table: ours and the article's, with a line between them; all tables share one axis."""
     shown = averages[["gmean", "printed_gmean"]].stack()
     part = averages[(averages["classifier"] == classifier) & (averages["route"] == route)]
     title = table_title(classifier, route)

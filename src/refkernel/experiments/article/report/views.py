@@ -1,4 +1,4 @@
-"""What the report shows, as plain values for its template. Numbers become text here; none is computed."""
+"""What the report shows, as plain values for its template. Numbers become text here; nothing is computed."""
 
 from __future__ import annotations
 
