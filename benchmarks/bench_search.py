@@ -234,7 +234,7 @@ def bench_growth():
 
 
 def nearest_to_zero(ours, theirs, X, y):
-    """Of candidates and folds whose scores differ, the largest of the decision values that are nearest to 0."""
+    """The largest, over candidates and folds whose scores differ, of the smallest absolute decision value."""
     nearest = 0.0
     for fold, (train, test) in enumerate(ours.cv):
         scores = [search.cv_results_[f"split{fold}_test_score"] for search in (ours, theirs)]

@@ -157,7 +157,7 @@ def test_differences_and_their_tests(made_up):
 
 def test_curves_are_paired_differences(made_up):
     """The same gain on every task has an interval of no width."""
-    (curve,) = (c for c in curves(made_up) if "negatives" in c.name)
+    (curve,) = (c for c in curves(made_up) if "outliers repel" in c.name)
     np.testing.assert_allclose(curve.gain, [1.0, 2.0, 3.0, 4.0])
     np.testing.assert_allclose(curve.half, 0.0, atol=1e-12)
 

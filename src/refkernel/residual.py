@@ -42,7 +42,7 @@ class ReferenceResidual(OutlierMixin, NestedParams):
     references : str, array of shape (m, n_features) or strategy, default="subset"
         Where the references come from: see :class:`ReferenceMap`. Known outliers cannot be among them: their residual would be 0.
     nu : float in (0, 1], default=0.1
-        The share of those targets to reject: as many as possible without exceeding nu, but never all of them.
+        The share of these targets to reject: as many as possible without exceeding nu, but never all.
     rank : int or float in (0, 1), optional
         Use only the leading principal components of the references: at most this many (int), or the fewest that hold this share of
         their variance (float). All by default.

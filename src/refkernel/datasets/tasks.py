@@ -152,7 +152,7 @@ def load_task(name: str, split: int = 0, *, splits: SplitsName = "embedded", dat
         The number of the split, 0 to 4.
     splits : {"embedded", "authors"}, default="embedded"
         "embedded" for our own splits of the embedded data: 70 % of each class for training, drawn by
-        ``numpy.random.RandomState(split)``, one split for all tasks of a data set, rows in the data's order; standardised by
+        ``numpy.random.RandomState(split)``, the same split for all tasks of a data set, with rows in their original order; standardised by
         ``TargetScaler``. "authors" for the splits that the article's authors published, taken as they are.
     data_dir : str or path, optional
         The folder of the authors' .mat files. By default ``$REFKERNEL_DATA/authors`` if the file is there, otherwise the user's cache
@@ -161,7 +161,7 @@ def load_task(name: str, split: int = 0, *, splits: SplitsName = "embedded", dat
     Returns
     -------
     Split
-        The samples and labels, as arrays that are yours to change.
+        The samples and labels, in new arrays.
 
     Raises
     ------

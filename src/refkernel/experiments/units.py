@@ -91,7 +91,7 @@ def read_run(folder: StrPath) -> dict[str, Any]:
 
 def read_rows(folder: StrPath, command: str, columns: Iterable[str], **options: Any) -> pd.DataFrame:
     """The rows that ``refkernel command`` wrote into a folder, checked for these columns; ``options`` go to pandas."""
-    import pandas as pd  # runs do without it
+    import pandas as pd  # only reading needs it
 
     path = Path(folder) / ROWS
     if not path.is_file():

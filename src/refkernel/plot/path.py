@@ -178,7 +178,7 @@ def _path_values(parameter: str, n: int) -> np.ndarray:
 def _refitted(model: Any, parameter: str, value: float, X: Any, y: Any) -> Any:
     """A copy of the model with one value of nu or C, fitted; random draws do not depend on the value."""
     final, prefix = final_of(model)
-    params = {f"{prefix}{name}": None for name in ("nu", "C") if name in final.get_params(deep=False)}  # only one of them may be given
+    params = {f"{prefix}{name}": None for name in ("nu", "C") if name in final.get_params(deep=False)}  # only one may be given
     params |= {name: SEED for name, given in model.get_params().items() if name.endswith("random_state") and given is None}
     return clone(model).set_params(**{**params, f"{prefix}{parameter}": float(value)}).fit(X, y)
 

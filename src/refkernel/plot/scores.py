@@ -128,4 +128,6 @@ def _edges(decisions: np.ndarray, bins: int) -> np.ndarray:
     """Edges of equal bins over the values; 0 is an edge, so that each bin is accepted or rejected as a whole."""
     low, high = decisions.min(), decisions.max()
     width = (high - low or abs(high) or 1.0) / bins
-    return width * np.arange(np.floor(low / width) - 1, np.floor(high / width) + 3)  # an empty bin at each end: rounding loses no value
+    return width * np.arange(
+        np.floor(low / width) - 1, np.floor(high / width) + 3
+    )  # an empty bin at each end, so that rounding loses no value
