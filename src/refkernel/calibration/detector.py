@@ -11,10 +11,11 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, OutlierMixin
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state, get_tags, indexable
-from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from .._training import training_rows
 from .._typing import MatrixLike, RandomStateLike
-from .._validation import check_choice, is_number, target_mask
+from .._validation import check_choice, is_number
 from .held_out import HeldOut, HeldOutModels, Rows, by_folds, goes_own_way, has_own_way
 from .promise import Promise, benjamini_hochberg, promise
 from .scores import is_from, sign
@@ -351,17 +352,10 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         self.scored_by_ = "folds" if self.scored_by == "auto" or self.method_ == "split" else self.scored_by
 
     def _rows(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> Rows:
-        n = _num_samples(X)
-        weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        if weight.shape != (n,) or not np.isfinite(weight).all() or (weight < 0).any():
-            raise ValueError(f"sample_weight must hold {n} finite numbers >= 0, one for each row of X.")
-        is_target = np.ones(n, dtype=bool) if y is None else target_mask(X, y)
-        targets = np.flatnonzero(is_target & (weight > 0))
-        if targets.size == 0:
-            raise ValueError("Sample weights must contain at least one non-zero number among the targets: all are 0.")
+        training, weight = training_rows(X, y, sample_weight)
         passed = self.known_outliers == "pass" or (self.known_outliers == "auto" and is_from(self.estimator, "refkernel"))
-        outliers = np.flatnonzero(~is_target & (weight > 0)) if passed else np.empty(0, dtype=np.intp)
-        return Rows(X, targets, outliers, self._passed_weight(weight, sample_weight))
+        outliers = training.outliers if passed else np.empty(0, dtype=np.intp)
+        return Rows(X, training.targets, outliers, self._passed_weight(weight, sample_weight))
 
     def _passed_weight(self, weight: np.ndarray, given: npt.ArrayLike | None) -> np.ndarray | None:
         if given is None or has_fit_parameter(self.estimator, "sample_weight"):

@@ -94,8 +94,8 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
 def promises(rows: pd.DataFrame) -> pd.DataFrame:
     """By method: the share of normal test rows that was to be rejected, and the share that was, in percent.
 
-    near: the number of tables whose share is within two standard deviations, sqrt(p (1 - p) (1 / n_train + 1 / n_test)), of the wish:
-    what a threshold taken from n_train rows and measured on n_test others misses it by, by chance.
+    near: the number of tables whose share is within two standard deviations, sqrt(p (1 - p) (1 / n_train + 1 / n_test)), of the requested
+    share: the error by chance of a threshold taken from n_train rows and measured on n_test others.
     """
     found = []
     for name, part in rows[~rows["failed"]].groupby("name", sort=False):

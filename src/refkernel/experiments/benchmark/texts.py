@@ -15,9 +15,9 @@ from .findings import YARDSTICK
 
 TUNED = (
     "This command tunes nothing. AutoDetector’s parts (L1 distances, the two views, the ridge, the widths) were picked by looking at 22 of "
-    "ADBench’s tables, the article’s 14 tasks and 15 of scikit-learn’s, so figures on these are somewhat optimistic; the choice of seven "
-    "averages of such parts was judged leaving one table out. The neighbour width of SVDD was picked on the same tables and is flat around "
-    "its value."
+    "ADBench’s tables, the article’s 14 tasks and 15 of scikit-learn’s, so figures on these are somewhat optimistic; the choice among "
+    "seven averages of such parts was evaluated by leaving one table out. The neighbour width of SVDD was picked on the same tables; "
+    "values around it do about as well."
 )
 """Which constants were tuned on which tables."""
 DECIMALS = {"auroc": 1, "rank": 2, "average_precision": 1, "gmean": 1, "wish": 0, "false_alarms": 1, "fit_seconds": 3, "score_seconds": 3}
