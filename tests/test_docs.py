@@ -17,7 +17,10 @@ MODULES = [
     "refkernel",
     *(module.name for module in pkgutil.walk_packages(refkernel.__path__, "refkernel.") if "__main__" not in module.name),
 ]
-PUBLIC_MODULES = ["refkernel", *(f"refkernel.{name}" for name in refkernel.__all__ if inspect.ismodule(getattr(refkernel, name)))]
+PUBLIC_MODULES = ["refkernel", "refkernel.persistence"]
+PUBLIC_MODULES += [f"refkernel.{name}" for name in refkernel.__all__ if inspect.ismodule(getattr(refkernel, name))]
+COMMANDS = ("cli", "experiments", "tables")
+"""Rooms behind the refkernel command, which are not imported by users."""
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "docs" / "promises.md"]
 
@@ -71,6 +74,16 @@ def test_dir_shows_the_public_names_and_nothing_else(name):
     module = importlib.import_module(name)
     assert sorted(dir(module)) == sorted([*module.__all__, *(["__version__"] if name == "refkernel" else [])])
     assert all(hasattr(module, public) for public in module.__all__)
+
+
+def test_every_module_that_users_can_import_names_its_public_part():
+    """Private modules and the rooms of the command aside, a module lists what may be imported from it."""
+    importable = [name for name in MODULES if "._" not in name and name.split(".")[1:2] not in [[room] for room in COMMANDS]]
+    assert len(importable) > 40
+    lists = {name: getattr(importlib.import_module(name), "__all__", None) for name in importable}
+    assert [name for name, public in lists.items() if not public] == []
+    assert [name for name, public in lists.items() if any(each.startswith("_") for each in public)] == []
+    assert [name for name, public in lists.items() if not all(hasattr(importlib.import_module(name), each) for each in public)] == []
 
 
 def test_the_drawing_of_the_rooms_is_the_import_contract():
