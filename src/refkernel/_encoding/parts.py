@@ -52,7 +52,7 @@ THURSDAY = 3
 
 
 class NumbersPart(BaseEstimator):
-    """All columns of numbers at once: their values, the median where one is missing, and flags for missing cells where training had some."""
+    """All columns of numbers at once: their values or medians, and flags for missing cells where training had some."""
 
     kind = NUMBER
 
@@ -192,7 +192,7 @@ CYCLES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 class CategoryPart(BaseEstimator):
-    """A category: one column for each frequent level, and one that all rare levels share. Where training had them, missing cells are a level.
+    """A category: one column for each frequent level, one that all rare levels share, and one for missing cells where training had some.
 
     A level that was never seen counts as a rare one. It contradicts training where it is not to be expected: where at most a share
     ``unexpected`` of the training rows is alone in its level, which estimates how often new rows bring new levels (Good and Turing).

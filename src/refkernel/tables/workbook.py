@@ -21,7 +21,8 @@ class WorkbookTable:
     delimiter = ","
 
     def __init__(self, path: Path, form: CsvFormat) -> None:
-        self.path, self.notes, self._read, self._rows = path, [], 0, 1
+        self.path, self._read, self._rows = path, 0, 1
+        self.notes: list[str] = []
         self._sheet = self._choose(form.sheet)
         header = next(self._cells(), [])
         if not header:
@@ -70,7 +71,9 @@ class WorkbookTable:
             if wanted is not None and wanted not in sheets:
                 raise TableError(f"--sheet {wanted!r} is not in {self.path}. Its sheets are {named(sheets, 20)}.")
             if wanted is None and len(sheets) > 1:
-                self.notes.append(f"The first of {len(sheets)} sheets is read: {sheets[0]}. --sheet takes another one: {named(sheets[1:])}.")
+                self.notes.append(
+                    f"The first of {len(sheets)} sheets is read: {sheets[0]}. --sheet takes another one: {named(sheets[1:])}."
+                )
             chosen = wanted or sheets[0]
             self._rows = book[chosen].max_row or 1
             return chosen
@@ -121,5 +124,5 @@ def _open(path: Path) -> Any:
 
 def _broken(path: Path, error: Exception) -> TableError:
     return TableError(
-        f"{path} cannot be read as a workbook ({type(error).__name__}: {error}). Open it in Excel and save it again, or save its sheet as CSV."
+        f"{path} cannot be read as a workbook ({type(error).__name__}: {error}). Save it again as .xlsx, or save its sheet as CSV."
     )
