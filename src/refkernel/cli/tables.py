@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn
 from rich.table import Table
 
 from .shared import app, clear_errors, console, errors, names, shown
-from .words import counted, far_note, identity, print_fit, print_notes, print_pairs, say, score_notes
+from .words import counted, identity, model_notes, print_fit, print_notes, print_pairs, say, score_notes
 
 if TYPE_CHECKING:
     from ..tables import CsvFormat
@@ -160,7 +160,7 @@ def inspect(model: ModelFile) -> None:
         for column in described(saved):
             table.add_row(*map(shown, column))
         console.print(table)
-        print_notes([far_note()] if saved.accepts_far else [])
+        print_notes(model_notes(saved))
 
 
 @app.command()

@@ -51,13 +51,23 @@ def score_notes(result: Scored, saved: TableModel) -> list[str]:
     if result.filled:
         counts = Counter(result.filled).most_common()
         listed = named(f"{name} ({count:,})" for name, count in counts)
-        notes.append(f"Missing values were filled, and marked as filled: {listed}. The column filled counts them in each row.")
+        marked = "" if saved.encoder is None else ", and marked as filled"
+        notes.append(f"Missing values were filled{marked}: {listed}. The column filled counts them in each row.")
     for name, unknown in result.unseen.items():
         seen = named(f"{value} ({count:,})" for value, count in unknown.most_common())
         notes.append(f"Categories of {name} that training did not see: {seen}. They count as rare ones.")
     notes += [_contradiction(column, result) for column in saved.columns if result.violated[column.name]]
-    if saved.accepts_far:
-        notes.append(far_note())
+    return notes + model_notes(saved)
+
+
+def model_notes(saved: TableModel) -> list[str]:
+    """What a user should know about a model whenever it is used."""
+    notes = [far_note()] if saved.accepts_far else []
+    if saved.encoder is None and "made_by" in saved.about:
+        notes.append(
+            "Version 0.1 made this model: it takes new categories, changed constants and missing cells for normal. Fit it again to have "
+            "them flagged."
+        )
     return notes
 
 

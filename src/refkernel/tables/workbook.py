@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..exceptions import TableError
 from .reading import BLOCK_ROWS, CsvFormat, ask_for_header, checked_names
-from .wording import named
+from .wording import counted, named
 
 
 class WorkbookTable:
@@ -35,9 +35,12 @@ class WorkbookTable:
     def blocks(self) -> Iterator[pd.DataFrame]:
         """The rows, in their order; an error where there is none."""
         rows: list[list[str]] = []
-        self._read = 0
+        self._read, empty = 0, 0
         for number, cells in enumerate(self._cells()):
             if number == 0 and self._skipped:
+                continue
+            if not cells:
+                empty += 1
                 continue
             rows.append(self._fitted(cells, number))
             self._read += 1
@@ -46,8 +49,15 @@ class WorkbookTable:
                 rows = []
         if rows:
             yield pd.DataFrame(rows, columns=self.names, dtype=object)
+        if empty:
+            self._note(f"{counted(empty, 'empty row')} of the sheet {self._sheet} were left out.")
         if not self._read:
             raise TableError(f"{self.path}: the sheet {self._sheet} has a header of {len(self.names)} columns and no rows.")
+
+    def _note(self, note: str) -> None:
+        """Add a note; tables are sometimes read twice."""
+        if note not in self.notes:
+            self.notes.append(note)
 
     def share_read(self) -> float:
         """How much of the sheet has been read, from 0 to 1."""
@@ -81,14 +91,19 @@ class WorkbookTable:
             book.close()
 
     def _cells(self) -> Iterator[list[str]]:
-        """The rows that hold something, without empty cells at their end."""
-        book = _open(self.path)
+        """The rows from the first to the last that hold something, without empty cells at their end."""
+        book, pending, has_begun = _open(self.path), 0, False
         try:
             for row in book[self._sheet].iter_rows(values_only=True):
                 cells = [as_text(cell) for cell in row]
                 while cells and not cells[-1].strip():
                     cells.pop()
-                if cells:
+                if not cells:
+                    pending += has_begun
+                else:
+                    for _ in range(pending):
+                        yield []
+                    has_begun, pending = True, 0
                     yield cells
         except TableError:
             raise
