@@ -123,7 +123,7 @@ def _what_to_expect(training: Mapping[str, Any]) -> dict[str, str]:
     low, high = (100 * bound for bound in training["false_alarm_interval"])
     return {
         "false alarms": f"{100 * training['false_alarm_rate']:.2g} % of new normal rows expected (90 % interval {low:.2g} to {high:.2g} %)",
-        "made-up outliers": f"are recognised with an AUROC of {training['made_up_auc']:.3f}",
+        "made-up outliers": f"told apart with an AUROC of {training['made_up_auc']:.3f}",
     }
 
 
