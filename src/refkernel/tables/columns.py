@@ -81,9 +81,8 @@ class Feature:
         """The feature that ``as_dict`` has described; files of version 0.1 know names and categories."""
         categories = item.get("categories")
         others = {name: item[name] for name in ("date_format", "percent", "thousands") if name in item}
-        if others.get("date_format") not in (None, TYPED, *FORMATS) or not {
-            type(others.get(k, False)) for k in ("percent", "thousands")
-        } <= {bool}:
+        marks = [others.get(name, False) for name in ("percent", "thousands")]
+        if others.get("date_format") not in (None, TYPED, *FORMATS) or not all(isinstance(mark, bool) for mark in marks):
             raise ModelFileError(f"A model file describes the column {item['name']} in a way that no version has written: it is forged.")
         return cls(item["name"], None if categories is None else tuple(categories), **others)
 
