@@ -82,6 +82,9 @@ def score(
     false_alarm_rate: Annotated[
         float | None, typer.Option(help="Another threshold for this table: the share of new normal rows that may be flagged.")
     ] = None,
+    explain: Annotated[
+        int, typer.Option(min=0, help="Add this many reasons of each flagged row: columns that speak against it, with their normal range.")
+    ] = 0,
     defuse: Annotated[
         bool,
         typer.Option(
@@ -97,6 +100,7 @@ def score(
     """Score a table of any size: adds score, decision (score - threshold) and label (1 target, -1 outlier)."""
     with clear_errors():
         from ..tables import load_table_model, score_file
+        from .explaining import print_reasons
 
         saved = load_table_model(model)
         if false_alarm_rate is not None:
@@ -113,12 +117,14 @@ def score(
                 proba_like=proba_like,
                 prefix=prefix,
                 defuse=defuse,
+                explain=explain,
                 progress=lambda share: bar.update(shown, completed=share),
             )
         _notes(_score_notes(result))
         share = 100.0 * result.outliers / result.rows
         kinds = f"{_counted(result.rows - result.outliers, 'target')}, {_counted(result.outliers, 'outlier')} ({share:.1f} %)"
         _say(f"{_counted(result.rows, 'row')}: {kinds}.")
+        print_reasons(result)
         _say(f"Scores: {out}")
 
 
