@@ -33,7 +33,7 @@ class Explanation:
     values : ndarray of shape (n_samples, n_features)
         Negative where a feature speaks against the row.
     baseline : float
-        The score of a row that agrees with the model in all features.
+        The score with all features switched off.
     names : tuple of str
         The features.
     method : {"shapley", "path"}
@@ -184,11 +184,14 @@ class Explainer:
 
 
 def _given_out(values: np.ndarray, owned: np.ndarray, feature_of: np.ndarray) -> np.ndarray:
-    """The values without the last column, which goes in equal parts to the features of the columns that own it in each row."""
+    """The values without the last column, which goes in equal parts to the features of the columns that own it in each row.
+
+    Where nobody owns it, all features share it: it is 0, unless references are drawn that differ there.
+    """
     owners = np.zeros((len(values), values.shape[1] - 1))
     np.maximum.at(owners.T, feature_of, owned.T.astype(np.float64))
     nobody = ~owners.any(axis=1)
-    owners[nobody] = 1.0  # nothing is to be given out there
+    owners[nobody] = 1.0
     return values[:, :-1] + owners * (values[:, -1] / owners.sum(axis=1))[:, None]
 
 
