@@ -136,6 +136,8 @@ def bench_reasons():
             rows, columns = spoilt(new, training, kind, rng)
             for what, model in models.items():
                 flagged = (model.fit(training).predict(rows) == -1) & (model.predict(new) == 1)
+                if not flagged.any():
+                    continue
                 against = Explainer(model).against(rows[flagged], REASONS)
                 place = (against < against[np.arange(len(against)), columns[flagged]][:, None]).sum(axis=1)
                 shares = f"first {100 * np.mean(place == 0):3.0f} %, among three {100 * np.mean(place < 3):3.0f} %"
