@@ -2,8 +2,8 @@
 
 Both explain the same game: the score of an SVDD when some features are switched off. shap draws subsets, and is given as much time as the
 exact values take, and more; what counts is its error. shap must be installed. The second part scores a table with and without reasons, in
-turn, in one run; what counts is the ratio. The third part spoils one cell of each row, and counts how often that cell is the first reason of
-the rows that are flagged since.
+turn, in one run; what counts is the ratio. The third part spoils one cell of each row, and counts how often that cell is the first reason
+of the rows that are flagged since.
 """
 
 from __future__ import annotations
