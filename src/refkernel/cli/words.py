@@ -55,7 +55,8 @@ def score_notes(result: Scored, saved: TableModel) -> list[str]:
         notes.append(f"Missing values were filled{marked}: {listed}. The column filled counts them in each row.")
     for name, unknown in result.unseen.items():
         seen = named(f"{value} ({count:,})" for value, count in unknown.most_common())
-        notes.append(f"Categories of {name} that training did not see: {seen}. They count as rare ones.")
+        meaning = "" if result.violated[name] else " They count as rare ones."
+        notes.append(f"Categories of {name} that training did not see: {seen}.{meaning}")
     notes += [_contradiction(column, result) for column in saved.columns if result.violated[column.name]]
     return notes + model_notes(saved)
 
@@ -123,7 +124,7 @@ def _what_to_expect(training: Mapping[str, Any]) -> dict[str, str]:
     low, high = (100 * bound for bound in training["false_alarm_interval"])
     return {
         "false alarms": f"{100 * training['false_alarm_rate']:.2g} % of new normal rows expected (90 % interval {low:.2g} to {high:.2g} %)",
-        "made-up outliers": f"are recognised with an AUROC of {training['made_up_auc']:.3f}",
+        "made-up outliers": f"told apart with an AUROC of {training['made_up_auc']:.3f}",
     }
 
 
