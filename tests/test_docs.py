@@ -22,7 +22,7 @@ PUBLIC_MODULES += [f"refkernel.{name}" for name in refkernel.__all__ if inspect.
 COMMANDS = ("cli", "experiments", "tables")
 """Rooms behind the refkernel command, which are not imported by users."""
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "docs" / "promises.md"]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "promises.md", ROOT / "docs" / "explanations.md"]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .calibration import ConformalDetector
     from .ellipsoid import ESVDD
     from .exceptions import DegenerateSolutionWarning, FarSamplesWarning, ModelFileError
+    from .explanations import Counterfactuals, Explanation, counterfactuals, explain
     from .feature_map import NPT, ReferenceKernel, ReferenceMap
     from .kernels import RBF
     from .model_selection import OneClassGridSearch
@@ -33,7 +34,9 @@ __all__ = [
     "SVDD",
     "AutoDetector",
     "ConformalDetector",
+    "Counterfactuals",
     "DegenerateSolutionWarning",
+    "Explanation",
     "FarSamplesWarning",
     "ModelFileError",
     "OneClassGridSearch",
@@ -44,8 +47,10 @@ __all__ = [
     "TargetImputer",
     "TargetScaler",
     "calibration",
+    "counterfactuals",
     "datasets",
     "exceptions",
+    "explain",
     "kernels",
     "load",
     "metrics",
@@ -63,6 +68,7 @@ _HOMES = {
     "calibration": ("ConformalDetector",),
     "ellipsoid": ("ESVDD",),
     "exceptions": ("DegenerateSolutionWarning", "FarSamplesWarning", "ModelFileError"),
+    "explanations": ("Counterfactuals", "Explanation", "counterfactuals", "explain"),
     "feature_map": ("NPT", "ReferenceKernel", "ReferenceMap"),
     "kernels": ("RBF",),
     "model_selection": ("OneClassGridSearch",),

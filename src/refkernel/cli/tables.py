@@ -106,6 +106,9 @@ def score(
     false_alarm_rate: Annotated[
         float | None, typer.Option(help="Another threshold for this table: the share of new normal rows that may be flagged.")
     ] = None,
+    explain: Annotated[
+        int, typer.Option(min=0, help="Add this many reasons of each flagged row: columns that speak against it, with their normal range.")
+    ] = 0,
     defuse: Annotated[
         bool,
         typer.Option(
@@ -122,6 +125,7 @@ def score(
     """Score a table of any size: adds score, decision (score - threshold) and label (1 target, -1 outlier)."""
     with clear_errors():
         from ..tables import load_table_model, score_file
+        from .explaining import print_reasons
 
         saved = load_table_model(model)
         if false_alarm_rate is not None:
@@ -138,12 +142,14 @@ def score(
                 proba_like=proba_like,
                 prefix=prefix,
                 defuse=defuse,
+                explain=explain,
                 progress=lambda share: bar.update(bar_of_score, completed=share),
             )
         print_notes(score_notes(result, saved))
         share = 100.0 * result.outliers / result.rows
         kinds = f"{counted(result.rows - result.outliers, 'target')}, {counted(result.outliers, 'outlier')} ({share:.1f} %)"
         say(f"{counted(result.rows, 'row')}: {kinds}.")
+        print_reasons(result)
         say(f"Scores: {out}")
 
 
