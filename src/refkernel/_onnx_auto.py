@@ -29,10 +29,11 @@ def auto_detector(op: Any, model: Any, X: Any) -> Any:
         mine = [(used.pop(0), evidence.pop(0)) for _ in part.names]
         if not any(is_used for is_used, _ in mine):
             continue
-        key = v, part.columns.tobytes()  # residuals of few rows have the neighbours' distances
+        roots = getattr(part, "roots", False)
+        key = v, roots, part.columns.tobytes()  # residuals of few rows have the neighbours' distances
         if key not in distances:
-            distances[key] = _l1(op, views[v], part.columns, f"distances_{len(distances)}_")
-        scores = (_neighbours if isinstance(part, Neighbours) else _residual)(op, part, distances[key])
+            distances[key] = _l1(op, views[v], part.columns, roots, f"distances_{len(distances)}_")
+        scores = (_neighbours if isinstance(part, Neighbours) else _residuals)(op, part, distances[key])
         found += [_evidence(op, of, score) for (is_used, of), score in zip(mine, scores, strict=True) if is_used]
     mean = op.Div(op.Sum(*found), _numbers(len(found)))
     return op.Sub(op.Sub(_numbers(0.0), mean), _numbers(model.offset_))
@@ -59,23 +60,24 @@ def _arcsinh(op, X):
     return op.Mul(op.Sign(X), op.Add(op.Log(m), op.Log(op.Add(share, root))))
 
 
-def _l1(op, Z, columns, prefix):
-    """||z - r||_1 (n × m) for references given by their columns: one n × m matrix grows column by column, whatever their number."""
+def _l1(op, Z, columns, roots, prefix):
+    """Sums of |z - r| or of their roots (n × m), for references given by their columns: one n × m matrix grows column by column."""
     first = op.Abs(op.Sub(op.Gather(Z, _integers(0), axis=1), columns[:1]))
+    first = op.Sqrt(first) if roots else first
     d = columns.shape[0]
     if d == 1:
         return first
     others = op.Gather(Z, _integers(*range(1, d)), axis=1)
-    body = _one_column(prefix)
+    body = _one_column(prefix, roots)
     return op.Scan(first, others, columns[1:], num_scan_inputs=2, scan_input_axes=[1, 0], body=body, output_names=["u(D)"])
 
 
-def _one_column(prefix):
-    """The body of the scan: D + |z - r|, for one column z of the samples and r of the references. Names must occur once in a graph."""
+def _one_column(prefix, roots):
+    """The body of the scan: D + |z - r| or its root, for one column z of the samples and r of the references. Names must be unique."""
     from onnx import TensorProto, helper, numpy_helper
 
-    D, z, r, upright, column, difference, distance, following = (
-        prefix + name for name in ("D", "z", "r", "upright", "column", "difference", "distance", "following")
+    D, z, r, upright, column, difference, distance, root, following = (
+        prefix + name for name in ("D", "z", "r", "upright", "column", "difference", "distance", "root", "following")
     )
 
     def declared(name, *shape):
@@ -85,7 +87,8 @@ def _one_column(prefix):
         helper.make_node("Reshape", [z, upright], [column], name=column),
         helper.make_node("Sub", [column, r], [difference], name=difference),
         helper.make_node("Abs", [difference], [distance], name=distance),
-        helper.make_node("Add", [D, distance], [following], name=following),
+        *([helper.make_node("Sqrt", [distance], [root], name=root)] if roots else []),
+        helper.make_node("Add", [D, root if roots else distance], [following], name=following),
     ]
     inputs, outputs = [declared(D, None, None), declared(z, None), declared(r, None)], [declared(following, None, None)]
     return helper.make_graph(nodes, prefix + "body", inputs, outputs, [numpy_helper.from_array(_integers(-1, 1), upright)])
@@ -102,10 +105,13 @@ def _neighbours(op, part, D):
     ]
 
 
-def _residual(op, part, D):
-    """1 - ||exp(-D / width) root||²"""
-    features = op.MatMul(op.Exp(op.Div(D, _numbers(-part._width))), part._root)
-    return [op.Sub(_numbers(1.0), op.ReduceSumSquareApi18(features, axes=[1], keepdims=1))]
+def _residuals(op, part, D):
+    """1 - ||exp(-D / width) root||² for every width."""
+    found = []
+    for width, root in zip(part._widths, part._roots, strict=True):
+        features = op.MatMul(op.Exp(op.Div(D, _numbers(-width))), root)
+        found.append(op.Sub(_numbers(1.0), op.ReduceSumSquareApi18(features, axes=[1], keepdims=1)))
+    return found
 
 
 def _evidence(op, evidence, score):

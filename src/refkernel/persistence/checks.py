@@ -111,7 +111,7 @@ RULES_OF = {
     "Factor": ("factor",),
     "Ellipsoid": ("shape",),
     "Neighbours": ("columns",),
-    "Residual": ("columns",),
+    "Residuals": ("columns",),
 }
 """Which rules hold for which class. A fitted object lacks none of the attributes, but for NEEDLESS ones."""
 
