@@ -49,7 +49,7 @@ class Screen(BaseEstimator):
 
     def fit(self) -> Self:
         """Choose the step and round all rows."""
-        d, m = self.columns.shape
+        d = len(self.columns)
         self._most = HIGHEST // d
         self._step = SPAN / self._most
         typical = self._typical_distance()

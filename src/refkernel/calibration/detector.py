@@ -99,6 +99,7 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         What scores new samples.
     estimator_ : estimator
         Fitted on all targets. Only there with ``scored_by="full"``, or for an estimator with its own method to leave samples out.
+        SVDD and OneClassSVM get ``threshold="training"``: a threshold of their own by left-out samples would not be used.
     method_, scored_by_ : str
         What "auto" stood for.
     n_features_in_, feature_names_in_
