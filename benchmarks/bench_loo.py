@@ -59,8 +59,8 @@ def main():
     for name, n, sigma, nu, aim in CASES:
         for make in (rk.SVDD, rk.OneClassSVM):
             share, fit, left_out, times = ratio(make, n, sigma, nu, options.repeats)
-            line = f"{name:34}{make.__name__:14}{100 * share:>11.0f}%{fit:>10.2f}{left_out:>10.2f}{times:>8.1f}{aim:>6}{'met' if times <= aim else 'missed':>8}"
-            print(f"{line}{share * n:>8.0f}", flush=True)
+            line = f"{name:34}{make.__name__:14}{100 * share:>11.0f}%{fit:>10.2f}{left_out:>10.2f}{times:>8.1f}"
+            print(f"{line}{aim:>6}{'met' if times <= aim else 'missed':>8}{share * n:>8.0f}", flush=True)
     for n, sigma in LARGE if options.large else ():
         X = np.random.default_rng(0).normal(size=(n, 5))
         training, loo = (rk.SVDD(rk.RBF(sigma=sigma), nu=0.1, threshold=threshold) for threshold in ("training", "loo"))
