@@ -112,8 +112,8 @@ class AutoDetector(OutlierMixin, BaseEstimator):
 
     ``balanced_rate_`` is Phi(-z / sqrt(2)), z the mean of Phi^-1(AUROC) of left-out normal rows against five sources of made-up
     outliers (:mod:`refkernel.pseudo_outliers`), or against the known outliers in y; Phi is the normal distribution. It is the rate of
-    equal errors if both kinds of scores were normal with one variance. That all sources count alike was chosen on other tables than
-    the article's tasks, on which it was then measured (``docs/which_one.md``).
+    equal errors if both kinds of scores were normal with one variance. ``docs/which_one.md`` says
+    how the rule was picked, and what it is worth.
 
     Examples
     --------
