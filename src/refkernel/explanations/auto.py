@@ -14,12 +14,13 @@ A description's evidence is shared in proportion to these values, so that all sh
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from .._threads import share_rows
 from ..auto import AutoDetector
+from ..auto.descriptions import Neighbours, Residuals
 from .loops import ABSOLUTE, LARGEST, ROOT, neighbour_terms, path_of_pairs
 
 __all__ = ["AutoForm"]
@@ -59,12 +60,12 @@ class AutoForm:
         return 0.0
 
 
-def described_by(part: Any) -> Callable[[np.ndarray, np.ndarray, int], Terms]:
+def described_by(part: Neighbours | Residuals) -> Callable[[np.ndarray, np.ndarray, int], Terms]:
     """The function from rows, the features of their columns and the number of features to the terms of a description."""
-    return _of_neighbours(part) if hasattr(part, "_nearest") else _of_residuals(part)
+    return _of_neighbours(part) if isinstance(part, Neighbours) else _of_residuals(part)
 
 
-def _of_neighbours(part: Any) -> Callable[[np.ndarray, np.ndarray, int], Terms]:
+def _of_neighbours(part: Neighbours) -> Callable[[np.ndarray, np.ndarray, int], Terms]:
     def terms_of(Z: np.ndarray, feature: np.ndarray, count: int) -> Terms:
         D, index = part._nearest(Z, np.full(len(Z), -1), part._k)
         nearest = np.zeros(D.shape)
@@ -80,13 +81,12 @@ def _of_neighbours(part: Any) -> Callable[[np.ndarray, np.ndarray, int], Terms]:
     return terms_of
 
 
-def _of_residuals(part: Any) -> Callable[[np.ndarray, np.ndarray, int], Terms]:
-    """Of one width or of several, of distances or of their roots."""
-    inverses, widths = getattr(part, "_roots", None) or [part._root], getattr(part, "_widths", None) or [part._width]
-    pairs = [-(inverse @ inverse.T) for inverse in inverses]
-    rates = [np.zeros((1, 3, len(part.columns))) for _ in widths]
-    for rate, width in zip(rates, widths, strict=True):
-        rate[0, ROOT if getattr(part, "roots", False) else ABSOLUTE] = 1.0 / width
+def _of_residuals(part: Residuals) -> Callable[[np.ndarray, np.ndarray, int], Terms]:
+    """For every width, of distances or of their roots."""
+    pairs = [-(inverse @ inverse.T) for inverse in part._roots]
+    rates = [np.zeros((1, 3, len(part.columns))) for _ in part._widths]
+    for rate, width in zip(rates, part._widths, strict=True):
+        rate[0, ROOT if part.roots else ABSOLUTE] = 1.0 / width
 
     def terms_of(Z: np.ndarray, feature: np.ndarray, count: int) -> Terms:
         found = np.zeros((len(pairs), len(Z), count))
