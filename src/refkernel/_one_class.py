@@ -22,6 +22,7 @@ from ._dual.classifiers import Classifier
 from ._dual.problem import DualProblem, Solution
 from ._dual.solver import STOPPING_RULES, WHOLE, solve
 from ._dual.sources import Cached, Dense, Features
+from ._explicit.solver import solve_features, takes_over
 from ._left_out import LeftOutModels, Targets, finite_scores
 from ._params import NestedParams
 from ._training import TrainingRows, training_rows
@@ -105,7 +106,7 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         rows = self._source(samples, used)
         check_values(rows.diag, samples)
         problem = make_problem(rows.diag)
-        solution = solve(problem, rows, **self._solver())
+        solution = self._solved(problem, rows)
         self._store(samples, used, solution, rows)
         if resolved_threshold(self.threshold, self.kernel_) == "loo" and training.targets.size > 1:
             solution = self._follow_new_samples(problem, rows, solution, signed_weight)
@@ -115,6 +116,11 @@ class OneClassClassifier(OutlierMixin, NestedParams):
             category, message = DOUBTS[doubt]
             warnings.warn(message.format(stop=stop, gap=solution.gap, tol=self.tol), category, stacklevel=2)
         return self
+
+    def _solved(self, problem: DualProblem, rows: Any) -> Solution:
+        """The optimum: by passes over explicit features where samples are many, and by pair moves otherwise."""
+        by_passes = isinstance(rows, Features) and self.stopping == "relative" and self.max_iter < 0 and takes_over(*rows.Phi.shape)
+        return solve_features(problem, rows, self.tol) if by_passes else solve(problem, rows, **self._solver())
 
     def _follow_new_samples(self, problem: DualProblem, rows: Any, solution: Solution, signed_weight: np.ndarray) -> Solution:
         """Set ``offset_`` by targets left out; return the solution with the worst gap of all models."""
