@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import calibration, datasets, exceptions, kernels, metrics, model_selection, plot, pseudo_outliers, references
+from . import calibration, datasets, exceptions, kernels, metrics, model_selection, plot, pseudo_outliers, references, sources
 from .auto import AutoDetector
 from .calibration import ConformalDetector
 from .ellipsoid import ESVDD
@@ -52,6 +52,7 @@ __all__ = [
     "read_about",
     "references",
     "save",
+    "sources",
     "to_onnx",
 ]
 

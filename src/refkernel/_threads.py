@@ -108,9 +108,9 @@ def share_rows(work: Callable[[int, int], None], n: int) -> None:
         list(pool.map(work, bounds[:-1], bounds[1:]))
 
 
-def summed(work: Callable[[Any], Any], parts: Iterable[Any]) -> Any:
+def summed(work: Callable[[Any], Any], parts: Iterable[Any], thread_safe: bool = True) -> Any:
     """The sum of ``work(part)``, added in the order of the parts; as many are worked on at a time as there are cores."""
-    threads = min(cpu_count(), MOST_THREADS)
+    threads = min(cpu_count(), MOST_THREADS) if thread_safe else 1
     found: Any = None
     with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
         pending: deque[Future[Any]] = deque()

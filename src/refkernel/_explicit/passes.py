@@ -193,3 +193,30 @@ def blended(rows: Rows, point: Point, mu: float) -> Blended:
 def smoothed_weights(t: np.ndarray, mu: float, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """From the lower bound at t = -mu to the upper one at t = mu."""
     return lower + (upper - lower) * np.clip((t + mu) / (2.0 * mu), 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Carrying:
+    """The numbers of rows with weight, and their weights."""
+
+    index: np.ndarray
+    b: np.ndarray
+
+    def __add__(self, other):
+        return Carrying(np.concatenate([self.index, other.index]), np.concatenate([self.b, other.b]))
+
+    def sorted(self) -> Carrying:
+        """The same rows in ascending order."""
+        order = np.argsort(self.index, kind="stable")
+        return Carrying(self.index[order], self.b[order])
+
+
+def carrying(rows: Rows, screen: Screen, is_smoothed: bool) -> Carrying:
+    """The rows to which a screen gives weight: at their bounds, or as smoothing does over a band as wide as the screen."""
+    if is_smoothed:
+        b = smoothed_weights(screen.point.rho - rows.gradient(screen.point.w), screen.width, rows.lower, rows.upper)
+    else:
+        below, above = screen.sides(rows)
+        b = np.where(below, rows.upper, np.where(above, rows.lower, 0.0))
+    found = np.flatnonzero(b)
+    return Carrying(rows.start + found, b[found])

@@ -32,7 +32,9 @@ class Rows:
 
     def exact(self, indices: np.ndarray) -> np.ndarray:
         """The features of some rows in double precision."""
-        return self.Phi[indices] if self.recompute is None else self.recompute(indices)
+        if self.recompute is None or not len(indices):
+            return self.Phi[indices].astype(np.float64, copy=False)
+        return self.recompute(indices)
 
     @property
     def is_rounded(self) -> bool:

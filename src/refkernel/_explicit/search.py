@@ -21,6 +21,7 @@ from .._dual.solver import solve
 from .._dual.sources import Features
 from .passes import (
     Carried,
+    Carrying,
     Near,
     Point,
     Screen,
@@ -117,6 +118,20 @@ class Optimum:
     def shortfall(self) -> float:
         """rho less the smallest gradient of a weight that may grow."""
         return max(self.point.rho + self.verdict.least.value, 0.0)
+
+    def left(self) -> Carrying:
+        """The rows with weight among those that the screen left."""
+        if self.near is None:
+            return Carrying(np.empty(0, np.intp), np.empty(0))
+        found = np.flatnonzero(self.b)
+        return Carrying(self.near.index[found], self.b[found])
+
+    def boundary(self) -> Carrying:
+        """The rows on the boundary: those whose weights are free."""
+        if self.near is None:
+            return self.left()
+        free = np.flatnonzero((self.near.lower < self.b) & (self.b < self.near.upper))
+        return Carrying(self.near.index[free], self.b[free])
 
     def weights(self, held: HeldRows) -> np.ndarray:
         """The weight of every row, for rows in memory."""
