@@ -14,7 +14,10 @@ from .terms import Terms
 
 
 class StreamedRows:
-    """The features of a source on this machine. Blocks are cut to at most ``HELD_ENTRIES`` values."""
+    """The features of a source on this machine. Blocks are cut to at most ``HELD_ENTRIES`` values.
+
+    ``offset`` is the number of the first row, if the source is a part of a larger one.
+    """
 
     def __init__(
         self,
@@ -25,7 +28,9 @@ class StreamedRows:
         weight: np.ndarray | None,
         keeping: Keeping,
         thread_safe: bool,
+        offset: int = 0,
     ) -> None:
+        self._offset = offset
         self._source, self._features, self._terms, self._weight = source, features, terms, weight
         self._step, self._keeping, self._thread_safe = max(HELD_ENTRIES // max(r, 1), 1), keeping, thread_safe
 
@@ -48,11 +53,11 @@ class StreamedRows:
         weight = None if self._weight is None else self._weight[start : start + end - begin]
         kept = self._keeping.get(start)
         if kept is not None:
-            return self._terms.rows(*kept, weight, start, lambda indices: self._exact(block.load()[begin:end][indices]))
+            return self._terms.rows(*kept, weight, self._offset + start, lambda indices: self._exact(block.load()[begin:end][indices]))
         Phi = self._exact(block.load()[begin:end])
         diag = np.einsum("ij,ij->i", Phi, Phi)
         self._keeping.put(start, Phi, diag)
-        return self._terms.rows(Phi, diag, weight, start)
+        return self._terms.rows(Phi, diag, weight, self._offset + start)
 
     def _exact(self, X: np.ndarray) -> np.ndarray:
         """Features in double precision, also of rows in single precision."""

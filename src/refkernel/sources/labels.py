@@ -67,12 +67,12 @@ def _in_memory(labels: Any) -> Any:
     return np.asarray(labels.compute() if hasattr(labels, "compute") else labels) if labels is not None else None
 
 
-def sampled(source: Source, labels: Labels, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
+def sampled(source: Source, labels: Labels, random_state: Any, count: int = SAMPLED_ROWS) -> tuple[np.ndarray, np.ndarray]:
     """Rows drawn at random, and known outliers."""
     n = len(source)
     random = check_random_state(random_state)
     pool = np.arange(n) if labels.kind is None else np.flatnonzero(labels.kind == 1)
-    index = pool if pool.size <= SAMPLED_ROWS else random.choice(pool, SAMPLED_ROWS, replace=False)
+    index = pool if pool.size <= count else random.choice(pool, count, replace=False)
     if labels.kind is not None:
         outliers = np.flatnonzero(labels.kind == -1)
         few = outliers if outliers.size <= MOST_OUTLIERS else random.choice(outliers, MOST_OUTLIERS, replace=False)
