@@ -118,8 +118,8 @@ class DaskSource(Source):
 
     def _lazy(self, function: Callable[[np.ndarray], np.ndarray], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         work, given = dask.delayed(_by_rows), dask.delayed(function, pure=False)
-        rows = self._known or [np.nan] * len(self._parts)
-        starts = self._starts() if self._known else [None] * len(self._parts)
+        rows: list[Any] = self._known or [np.nan] * len(self._parts)
+        starts: list[Any] = self._starts() if self._known else [None] * len(self._parts)
         parts = [work(given, part, start, self.n_columns, shape, dtype) for part, start in zip(self._parts, starts, strict=True)]
         return da.concatenate([da.from_delayed(part, (k, *shape), dtype) for part, k in zip(parts, rows, strict=True)])
 
