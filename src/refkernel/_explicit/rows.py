@@ -61,6 +61,8 @@ class HeldRows:
 
     def reduce(self, function: Callable[..., Any], *state: Any) -> Any:
         """The sum of ``function(rows, *state)`` over blocks."""
+        if self.Phi.size <= HELD_ENTRIES:
+            return function(next(iter(self._blocks())), *state)
         return summed(lambda rows: function(rows, *state), self._blocks())
 
     def gradient(self, w: np.ndarray) -> np.ndarray:

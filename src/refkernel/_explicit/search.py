@@ -19,6 +19,7 @@ from .._dual.moves import fill
 from .._dual.problem import SUM_PRECISION, DualProblem
 from .._dual.solver import solve
 from .._dual.sources import Features
+from .._threads import one_blas_thread
 from .passes import (
     Carried,
     Carrying,
@@ -153,7 +154,11 @@ class Search:
         self.passes = 0
 
     def optimum(self) -> Optimum:
-        """Newton steps until few rows can change sides, then the exact finish."""
+        """Newton steps until few rows can change sides, then the exact finish. Small products would only wait for a second thread."""
+        with one_blas_thread():
+            return self._optimum()
+
+    def _optimum(self) -> Optimum:
         everything = self._finished(Screen(self.start.point, np.inf)) if self.n <= self.limit else None
         if everything is not None:
             return everything
