@@ -87,6 +87,8 @@ class ReferenceFit(NestedParams, Kernel):
         drawn = as_strategy(self.references).draw(rows, check_random_state(self.random_state))
         self.kernel_ = kernel.resolve(TrainingRows.of(drawn.vectors) if kernel.fit_on == "references" else rows)
         self.references_, self.reference_indices_ = drawn.vectors, drawn.indices
+        if drawn.note:
+            self.choice_ = drawn.note
         K_RR = self.kernel_(drawn.vectors)
         factor = factorise(K_RR, self.center, self.eigenvalue_floor)
         self._mean_norm2 = float(K_RR.mean()) if self.center else 0.0  # of the references' mean in the kernel's space
@@ -214,7 +216,7 @@ class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReferenceF
     kernel : kernel object, str or callable, default="rbf"
         The base kernel: see :mod:`refkernel.kernels`.
     references : str, array of shape (m, n_features) or strategy, default="training"
-        Where the references come from: "training", "subset", "kmeans", "leverage", "farthest", "normal", "normal_like",
+        Where the references come from: "auto", "training", "subset", "kmeans", "leverage", "farthest", "normal", "normal_like",
         "uniform", "shell", "negatives", "case1" … "case7", "negatives1" … "negatives9", the vectors themselves, or a strategy of
         :mod:`refkernel.references`.
     center : bool, default=True
@@ -236,6 +238,8 @@ class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReferenceF
         The number of features of the map.
     kernel_ : Kernel
         The base kernel with its width resolved.
+    choice_ : str
+        How many references were chosen, and why (``references="auto"`` only).
 
     Examples
     --------
