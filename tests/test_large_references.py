@@ -9,23 +9,25 @@ import refkernel as rk
 from refkernel.references import Auto, FarthestFirst, KMeans, LeverageScores, Subset
 
 
-def clusters(n, seed):
-    """Many rows in a few clusters, few in many others: what uniform draws miss."""
-    rng = np.random.default_rng(seed)
-    centres = 6.0 * np.random.default_rng(0).normal(size=(40, 5))
-    share = np.r_[np.full(4, 0.23), np.full(36, 0.08 / 36)]
-    return centres[rng.choice(40, n, p=share)] + 0.3 * rng.normal(size=(n, 5))
+CENTRES = 6.0 * np.random.default_rng(0).normal(size=(40, 5))
+
+
+def clusters(which, seed):
+    """Rows of clusters by their numbers."""
+    return CENTRES[which] + 0.3 * np.random.default_rng(seed).normal(size=(len(which), 5))
 
 
 @pytest.mark.parametrize("strategy", [KMeans, LeverageScores, FarthestFirst])
-def test_references_of_a_source_leave_less_unseen_than_uniform_draws(strategy):
-    source, new = rk.sources.open(clusters(30_000, 1)), clusters(3000, 2)
+def test_references_of_a_source_see_rare_clusters_that_uniform_draws_miss(strategy):
+    rare = np.arange(4, 40)
+    which = np.random.default_rng(1).choice(40, 6000, p=np.r_[np.full(4, 0.23), np.full(36, 0.08 / 36)])
+    source, new = rk.sources.open(clusters(which, 1)), clusters(np.repeat(rare, 10), 2)
 
     def unseen(references):
-        kernel = rk.RBF(sigma=2.0)
-        return np.mean([rk.ReferenceMap(kernel, references, random_state=seed).fit(source).residual(new).mean() for seed in range(3)])
+        maps = [rk.ReferenceMap(rk.RBF(sigma=2.0), references, random_state=seed).fit(source) for seed in range(3)]
+        return np.mean([fitted.residual(new).mean() for fitted in maps])
 
-    assert unseen(strategy(60)) < unseen(Subset(60))
+    assert unseen(strategy(60)) < 0.8 * unseen(Subset(60))
 
 
 def test_auto_takes_more_references_where_the_spectrum_decays_slowly():
