@@ -8,7 +8,6 @@ import pytest
 import refkernel as rk
 from refkernel.references import Auto, FarthestFirst, KMeans, LeverageScores, Subset
 
-
 CENTRES = 6.0 * np.random.default_rng(0).normal(size=(40, 5))
 
 

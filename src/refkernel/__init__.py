@@ -16,6 +16,7 @@ from .one_class_svm import OneClassSVM
 from .persistence import load, read_about, save
 from .preprocessing import TargetImputer, TargetScaler
 from .residual import ReferenceResidual
+from .stream import StreamDetector
 from .svdd import SVDD
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ __all__ = [
     "ReferenceKernel",
     "ReferenceMap",
     "ReferenceResidual",
+    "StreamDetector",
     "TargetImputer",
     "TargetScaler",
     "calibration",

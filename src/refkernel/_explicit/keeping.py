@@ -46,6 +46,10 @@ class InMemory:
     def __init__(self) -> None:
         self._blocks: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
+    @property
+    def nbytes(self) -> int:
+        return sum(Phi.nbytes + diag.nbytes for Phi, diag in self._blocks.values())
+
     def put(self, start: int, Phi: np.ndarray, diag: np.ndarray) -> None:
         self._blocks[start] = Phi.astype(np.float32), diag
 

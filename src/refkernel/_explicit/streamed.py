@@ -38,6 +38,10 @@ class StreamedRows:
         """The sum of ``function(rows, *state)`` over blocks."""
         return summed(lambda part: function(self._rows(*part), *state), self._parts(), self._thread_safe)
 
+    def __sizeof__(self) -> int:
+        """What it holds: Dask moves objects between workers by their size."""
+        return object.__sizeof__(self) + getattr(self._keeping, "nbytes", 0) + getattr(self._source, "nbytes", 0)
+
     def close(self) -> None:
         """Give back what features were kept in."""
         self._keeping.close()

@@ -29,6 +29,11 @@ class ArraySource(Source):
     def __len__(self) -> int:
         return int(self._X.shape[0])
 
+    @property
+    def nbytes(self) -> int:
+        """The size of the array."""
+        return int(getattr(self._X, "nbytes", 0))
+
     def blocks(self) -> Iterator[Block]:
         n, step = len(self), max(BLOCK_BYTES // (8 * max(self.n_columns, 1)), 1)
         for start in range(0, n, step):
