@@ -13,6 +13,7 @@ import tempfile
 import time
 import warnings
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -204,7 +205,7 @@ def bench_stream(batches=60, size=2_000):
     stream = rk.StreamDetector(rk.OneClassSVM(kernel, nu=NU), checkpoint=10_000, random_state=0)
     sgd = SGDOneClassSVM(nu=NU, random_state=0)
     rejected, seconds = {"ours": [], "SGD": []}, {"ours": 0.0, "SGD": 0.0}
-    for now, following in zip(draw, draw[1:], strict=False):
+    for now, following in pairwise(draw):
         start = time.perf_counter()
         stream.partial_fit(now).forget(window=20_000)
         seconds["ours"] += time.perf_counter() - start
