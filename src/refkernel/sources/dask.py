@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import dask
-import dask.array as da
 import numpy as np
 
 from .._explicit.keeping import InMemory
@@ -14,6 +12,12 @@ from .._explicit.streamed import StreamedRows
 from .._explicit.terms import Terms
 from .base import Source, checked_block
 from .local import ArraySource
+
+try:
+    import dask
+    import dask.array as da
+except ImportError:  # the extra dask; whoever has a Dask collection has it
+    dask = da = None
 
 
 class DaskSource(Source):
