@@ -10,7 +10,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 import refkernel as rk
-from refkernel._explicit import keeping, streamed
+from refkernel._explicit import keeping, rows
 from refkernel.sources.base import Source
 from refkernel.sources.local import ArraySource
 
@@ -75,7 +75,7 @@ def test_a_source_gives_the_decisions_of_an_array(X, references, tmp_path, kind,
 def test_where_features_stay_does_not_change_the_answer(X, references, monkeypatch, place):
     expected = rk.SVDD(rk.ReferenceKernel(references=references)).fit(X)
     monkeypatch.setattr("refkernel.sources.base.cheapest", lambda n, r, memory: place())
-    monkeypatch.setattr(streamed, "HELD_ENTRIES", 1 << 14)
+    monkeypatch.setattr(rows, "HELD_ENTRIES", 1 << 14)
     found = rk.SVDD(rk.ReferenceKernel(references=references), memory=1.0).fit(X)
     np.testing.assert_allclose(found.decision_function(X), expected.decision_function(X), atol=1e-10)
     np.testing.assert_array_equal(found.support_, expected.support_)

@@ -78,8 +78,19 @@ class Near:
     upper: np.ndarray
     index: np.ndarray
 
+
+@dataclass(frozen=True)
+class Pieces:
+    """Rows near the boundary of several blocks; joined once, at the end."""
+
+    parts: tuple[Near, ...]
+
     def __add__(self, other):
-        return Near(*(np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)))
+        return Pieces(self.parts + other.parts)
+
+    def joined(self) -> Near:
+        """All of them, in their order."""
+        return Near(*(np.concatenate([getattr(part, f.name) for part in self.parts]) for f in fields(Near)))
 
 
 @dataclass(frozen=True)
@@ -128,7 +139,7 @@ class Carried(Sums):
 class Screened(Sums):
     """The rows near the boundary, and the sums over all others, whose weights are at a bound."""
 
-    near: Near
+    near: Pieces
     fixed: Carried
 
 
@@ -140,7 +151,7 @@ def screened(rows: Rows, screen: Screen) -> Screened:
     b[near] = 0.0
     fixed = np.flatnonzero(b)
     kept = Near(rows.exact(near), rows.diag[near], rows.p[near], rows.lower[near], rows.upper[near], rows.start + near)
-    return Screened(kept, Carried.of(b[fixed], rows.exact(fixed), rows.diag[fixed]))
+    return Screened(Pieces((kept,)), Carried.of(b[fixed], rows.exact(fixed), rows.diag[fixed]))
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,11 @@ class Reducer(Protocol):
         """The sum over all blocks."""
 
 
+def rows_of_block(r: int) -> int:
+    """Rows that are looked at together: at least as many as features, whose curvature (r × r) each block adds."""
+    return max(HELD_ENTRIES // max(r, 1), r, 1)
+
+
 class HeldRows:
     """One array of features in memory, in double precision."""
 
@@ -71,7 +76,7 @@ class HeldRows:
 
     def _blocks(self) -> Iterable[Rows]:
         n, r = self.Phi.shape
-        step = max(HELD_ENTRIES // max(r, 1), 1)
+        step = rows_of_block(r)
         for i in range(0, n, step):
             part = slice(i, i + step)
             problem = self.problem

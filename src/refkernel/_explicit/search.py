@@ -9,10 +9,7 @@ last pass over all rows judges the result; if it finds rows at the wrong bound, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from .._dual.certificate import EXTRA_DIGITS, SCALE_FLOOR, multiplier
 from .._dual.moves import fill
@@ -20,9 +17,10 @@ from .._dual.problem import SUM_PRECISION, DualProblem
 from .._dual.solver import solve
 from .._dual.sources import Features
 from .._threads import one_blas_thread
+from .algebra import Merged, solve_positive
+from .optimum import Guess, Optimum
 from .passes import (
     Carried,
-    Carrying,
     Near,
     Point,
     Screen,
@@ -33,7 +31,6 @@ from .passes import (
     judged,
     screened,
     smoothed,
-    smoothed_weights,
 )
 from .rows import HeldRows, Reducer
 
@@ -72,77 +69,6 @@ MOST_PASSES = 100
 
 INNER_TOL = 1e-3
 """The tolerance of the rows near the boundary, as a share of the whole problem's."""
-
-
-@dataclass(frozen=True)
-class Guess:
-    """Where to start: a point, the width of the first band, and features of some rows, on which steps are measured."""
-
-    point: Point
-    mu: float
-    Phi: np.ndarray
-
-
-@dataclass(frozen=True)
-class Optimum:
-    """A solution: its point; the screen behind it, the rows that this left and their weights; the sums over all rows with weight, and
-    the verdict over all rows. Without rows that were left, the weights are those of a smoothed band: the screen's point and width."""
-
-    point: Point
-    screen: Screen
-    near: Near | None
-    b: np.ndarray
-    carried: Carried
-    verdict: Verdict
-    passes: int
-
-    @property
-    def scale(self) -> float:
-        """As ``certificate.spread_and_mass``: half the weighted spread, or a small share of the features' size."""
-        c = self.carried
-        return max(0.5 * abs(c.b * c.diag - self.quadratic), SCALE_FLOOR * 0.5 * c.weights * c.sizes)
-
-    @property
-    def quadratic(self) -> float:
-        return float(self.point.w @ self.point.w)
-
-    @property
-    def gap(self) -> float:
-        """The duality gap as a share of the scale."""
-        return self.verdict.gap / self.scale if self.scale > 0.0 else 0.0
-
-    @property
-    def size_of_sums(self) -> float:
-        return self.carried.roots * self.carried.heaviest.value
-
-    @property
-    def shortfall(self) -> float:
-        """rho less the smallest gradient of a weight that may grow."""
-        return max(self.point.rho + self.verdict.least.value, 0.0)
-
-    def left(self) -> Carrying:
-        """The rows with weight among those that the screen left."""
-        if self.near is None:
-            return Carrying(np.empty(0, np.intp), np.empty(0))
-        found = np.flatnonzero(self.b)
-        return Carrying(self.near.index[found], self.b[found])
-
-    def boundary(self) -> Carrying:
-        """The rows on the boundary: those whose weights are free."""
-        if self.near is None:
-            return self.left()
-        free = np.flatnonzero((self.near.lower < self.b) & (self.b < self.near.upper))
-        return Carrying(self.near.index[free], self.b[free])
-
-    def weights(self, held: HeldRows) -> np.ndarray:
-        """The weight of every row, for rows in memory."""
-        problem = held.problem
-        G = held.gradient(self.screen.point.w)
-        if self.near is None:
-            return smoothed_weights(self.screen.point.rho - G, self.screen.width, problem.lower, problem.upper)
-        b = np.where(self.screen.point.rho > G, problem.upper, problem.lower)
-        b[self.near.index] = self.b
-        return b
 
 
 class Search:
@@ -192,7 +118,7 @@ class Search:
         r = point.w.size
         H[np.arange(r), np.arange(r)] += 1.0
         H[r, r] += SUM_PRECISION * (H[r, r] or 1.0)
-        return -_solve(H, gradient)
+        return -solve_positive(H, gradient)
 
     def _change(self, step: np.ndarray) -> float:
         """The largest change of rho - G by a step."""
@@ -231,7 +157,7 @@ class Search:
     def _finished(self, screen: Screen) -> Optimum | None:
         """The exact optimum if the rows that a screen fixes stay where they are; None if the others cannot carry the rest."""
         found: Screened = self._pass(screened, screen)
-        near, fixed = found.near, found.fixed
+        near, fixed = found.near.joined(), found.fixed
         rest = self.total - fixed.b
         slack = SUM_PRECISION * max(abs(self.total), fixed.weights)
         if not near.lower.sum() - slack <= rest <= near.upper.sum() + slack:
@@ -255,39 +181,8 @@ class Search:
             best = Search(held, problem.total, n, Guess(start, mu, near.Phi), tol).optimum()
             b = best.weights(held)
             return b, multiplier(b, held.gradient(best.point.w), problem.lower, problem.upper)
-        merged = _Merged(near.Phi, problem)
+        merged = Merged(near.Phi, problem)
         order = np.argsort(merged.Phi @ start.w + merged.problem.p, kind="stable")
         b = fill(order, merged.problem.lower, merged.problem.upper, problem.total)
         solution = solve(merged.problem, Features(merged.Phi), tol=tol, start=b)
         return merged.shared(solution.b), solution.rho
-
-
-def _solve(H: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """H^-1 x for a positive definite H, which rounding may have made singular."""
-    for ridge in (0.0, 1e-15, 1e-13, 1e-11, 1e-9):
-        try:
-            return cho_solve(cho_factor(H + ridge * np.trace(H) * np.eye(len(H)), check_finite=False), x, check_finite=False)
-        except LinAlgError:
-            continue
-    return np.linalg.lstsq(H, x)[0]
-
-
-class _Merged:
-    """A problem in which equal rows are one row, which may carry the weight of all of them."""
-
-    def __init__(self, Phi: np.ndarray, problem: DualProblem) -> None:
-        self._whole = problem
-        terms = np.column_stack([Phi, problem.p])
-        _, first, self._group = np.unique(terms @ np.arange(1.0, terms.shape[1] + 1.0), return_index=True, return_inverse=True)
-        if first.size < len(terms) and (terms[first][self._group] != terms).any():  # sums that agree by chance
-            _, first, self._group = np.unique(terms, axis=0, return_index=True, return_inverse=True)
-        self.Phi = Phi[first]
-        lower, upper = (np.bincount(self._group, bounds, len(first)) for bounds in (problem.lower, problem.upper))
-        self.problem = DualProblem(problem.p[first], lower, upper, problem.total)
-
-    def shared(self, b: np.ndarray) -> np.ndarray:
-        """The weights of the single rows: equal rows are equally far between their bounds."""
-        lower, upper = self.problem.lower, self.problem.upper
-        share = np.divide(b - lower, upper - lower, out=np.zeros_like(b), where=upper > lower)[self._group]
-        whole = self._whole
-        return np.where(share == 1.0, whole.upper, whole.lower + share * (whole.upper - whole.lower))

@@ -9,12 +9,12 @@ import numpy as np
 
 from .._threads import summed
 from .keeping import Keeping
-from .rows import HELD_ENTRIES
+from .rows import rows_of_block
 from .terms import Terms
 
 
 class StreamedRows:
-    """The features of a source on this machine. Blocks are cut to at most ``HELD_ENTRIES`` values.
+    """The features of a source on this machine. Large blocks are cut (``rows_of_block``).
 
     ``offset`` is the number of the first row, if the source is a part of a larger one.
     """
@@ -32,7 +32,7 @@ class StreamedRows:
     ) -> None:
         self._offset = offset
         self._source, self._features, self._terms, self._weight = source, features, terms, weight
-        self._step, self._keeping, self._thread_safe = max(HELD_ENTRIES // max(r, 1), 1), keeping, thread_safe
+        self._step, self._keeping, self._thread_safe = rows_of_block(r), keeping, thread_safe
 
     def reduce(self, function: Callable[..., Any], *state: Any) -> Any:
         """The sum of ``function(rows, *state)`` over blocks."""

@@ -263,6 +263,8 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         """
         self.fit(X, y, **kwargs)
         labels = self.predict(X)
+        if is_source(X):
+            return labels  # the rows that calibrate are those of a sample
         labels[self._rows] = as_labels(-self._combined(self._held) >= self.offset_)
         return labels
 
