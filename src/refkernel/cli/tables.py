@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,6 +49,7 @@ def fit(
     impute: Annotated[
         str | None, typer.Option(help="'median' fills missing values (categories: most frequent), now and when scoring.")
     ] = None,
+    out_report: Annotated[Path | None, typer.Option(help="Also write a page about the model and this table: see refkernel report.")] = None,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     encoding: Encoding = "utf-8",
@@ -60,6 +62,8 @@ def fit(
         from ..tables.writing import check_writable
 
         check_writable(out, data)
+        if out_report is not None:
+            check_writable(out_report, data, out)
         if model is None:
             model = "svdd" if search or references != "auto" or nu is not None or scale is not None else "auto"
         recipe = Recipe(model, references, nu, scale, search, seed, impute, false_alarm_rate)
@@ -68,6 +72,8 @@ def fit(
         save(fitted.model, out, about=fitted.about)
         _notes(fitted.notes)
         _print_fit(fitted.about, out)
+        if out_report is not None:
+            _write_report(out, data, out_report, _form(delimiter, decimal, encoding, header))
 
 
 @app.command()
@@ -82,6 +88,10 @@ def score(
     false_alarm_rate: Annotated[
         float | None, typer.Option(help="Another threshold for this table: the share of new normal rows that may be flagged.")
     ] = None,
+    worst: Annotated[int, typer.Option(min=0, help="Show this many rows with the lowest scores, the worst first.")] = 0,
+    target_column: Annotated[str | None, typer.Option(help="Column that labels the rows; by default that of fit, if it is there.")] = None,
+    target: Annotated[str | None, typer.Option(help="Its value for normal rows.")] = None,
+    summary_json: Annotated[Path | None, typer.Option(help="Write the summary (labels, drift, columns, worst rows) to this file.")] = None,
     defuse: Annotated[
         bool,
         typer.Option(
@@ -96,30 +106,32 @@ def score(
 ) -> None:
     """Score a table of any size: adds score, decision (score - threshold) and label (1 target, -1 outlier)."""
     with clear_errors():
-        from ..tables import load_table_model, score_file
+        from ..tables import load_table_model, open_table, score_file
+        from ..tables.summary import Watch, labels_for
+        from ..tables.writing import check_writable
+        from .summary import print_summary, summary_of, write_summary
 
         saved = load_table_model(model)
         if false_alarm_rate is not None:
             saved = saved.with_false_alarm_rate(false_alarm_rate)
         form = _form(delimiter, decimal, encoding, header)
-        columns = (TextColumn("score"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=errors, disable=not errors.is_terminal, transient=True) as bar:
-            shown = bar.add_task("score", total=1.0)
+        if summary_json is not None:
+            check_writable(summary_json, data, out, model)
+        watch = Watch(saved, labels_for(saved, open_table(data, form).names, target_column, target), worst)
+        with share_bar("score") as progress:
             result = score_file(
-                saved,
-                data,
-                out,
-                form=form,
-                proba_like=proba_like,
-                prefix=prefix,
-                defuse=defuse,
-                progress=lambda share: bar.update(shown, completed=share),
+                saved, data, out, form=form, proba_like=proba_like, prefix=prefix, defuse=defuse, progress=progress, watch=watch.add
             )
         _notes(_score_notes(result))
         share = 100.0 * result.outliers / result.rows
         kinds = f"{_counted(result.rows - result.outliers, 'target')}, {_counted(result.outliers, 'outlier')} ({share:.1f} %)"
         _say(f"{_counted(result.rows, 'row')}: {kinds}.")
+        summary = summary_of(watch, data)
+        print_summary(summary)
         _say(f"Scores: {out}")
+        if summary_json is not None:
+            write_summary(summary_json, summary)
+            _say(f"Summary: {summary_json}")
 
 
 @app.command()
@@ -156,6 +168,23 @@ def plot(
 
         drawn = plot_file(load_table_model(model), data, out, features=names(features), form=_form(delimiter, decimal, encoding, header))
         _say(f"{_counted(drawn, 'row')} drawn: {out}")
+
+
+def _write_report(model, data, out, form):
+    from ..report import report_file
+    from ..tables import load_table_model
+
+    report_file(load_table_model(model), data, out, form=form)
+    _say(f"Page: {out}")
+
+
+@contextmanager
+def share_bar(name):
+    """A bar that the yielded function moves to a share from 0 to 1; nothing is shown where there is no terminal."""
+    columns = (TextColumn(name), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=errors, disable=not errors.is_terminal, transient=True) as bar:
+        shown = bar.add_task(name, total=1.0)
+        yield lambda share: bar.update(shown, completed=share)
 
 
 def _form(delimiter, decimal, encoding, header):

@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from .._validation import OUTLIER
 from ..auto import AutoDetector
+from ..drift import describe
 from ..exceptions import FarSamplesWarning, TableError
 from .columns import (
     check_finite,
@@ -77,6 +78,7 @@ def fit_file(data: Path, recipe: Recipe, rows: Rows, form: CsvFormat, drop=(), c
         "made_by": "refkernel fit",
         "data": {"file": table.path.name, "rows": len(frame), **_kinds(y), "dropped": list(drop), **asdict(rows)},
         "features": [feature.as_dict() for feature in features],
+        "columns": [column.as_dict() for column in describe(X[y != OUTLIER])],
         "recipe": asdict(recipe),
         "search": found,
         "training": training,

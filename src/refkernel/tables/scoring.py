@@ -169,10 +169,12 @@ def score_file(
     prefix: str = "",
     defuse: bool = True,
     progress: Callable[[float], None] = lambda share: None,
+    watch: Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], None] = lambda block, X, answers: None,
 ) -> Scored:
     """Write the table with the columns score, decision and label (and normality) added, in its order of rows.
 
-    ``defuse`` puts an apostrophe before texts that a spreadsheet would run as formulas.
+    ``defuse`` puts an apostrophe before texts that a spreadsheet would run as formulas. ``watch`` gets each block: as read, as the
+    model takes it, and with the model's answers.
     """
     table = open_table(data, form)
     percentiles = _percentiles(saved) if proba_like else None
@@ -190,7 +192,9 @@ def score_file(
         for block in table.blocks():
             X = checked_input(block, saved, table, result)
             clock.lap("reading")
-            added = decide(saved, X, percentiles).add_prefix(prefix)
+            answers = decide(saved, X, percentiles)
+            watch(block, X, answers)
+            added = answers.add_prefix(prefix)
             clock.lap("computing")
             _count(result, X, added[f"{prefix}label"], saved)
             writer.write(_output(block, X, added, table, out))

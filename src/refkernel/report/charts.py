@@ -1,0 +1,95 @@
+"""The numbers behind the charts of scores and of columns then and now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._validation import OUTLIER
+from ..drift import Categories, ColumnDrift
+from ..tables import TableModel
+
+__all__ = ["column_chart", "score_chart", "short", "trained_scores"]
+
+BINS = 60
+LONGEST_TAIL = 4.0
+"""Scores further below the normal ones than this many times their range share the first bar."""
+
+COLUMN_BINS = 24
+MOST_LEVELS = 20
+"""Bars of a column of categories; the others are one bar."""
+
+DIGITS = 5
+"""Significant digits of numbers that are only drawn."""
+
+
+def trained_scores(saved: TableModel) -> np.ndarray:
+    """Scores of normal training rows, as near to those of new rows as the model's file has them; empty if it has none."""
+    calibration = getattr(saved.detector, "calibration_", None)
+    if calibration is not None:
+        return np.asarray(calibration)
+    percentiles = (saved.about.get("training") or {}).get("decision_percentiles")
+    return np.empty(0) if percentiles is None else np.asarray(percentiles) + saved.detector.offset_
+
+
+def score_chart(trained: np.ndarray, scores: np.ndarray, kinds: np.ndarray | None) -> dict[str, Any]:
+    """Shares of rows by score, for left-out training rows, for all rows of the table, and for those labelled as others."""
+    sets = {"training": trained, "rows": scores}
+    if kinds is not None and (kinds == OUTLIER).any():
+        sets = {"training": trained, "normal": scores[kinds != OUTLIER], "others": scores[kinds == OUTLIER]}
+    sets = {name: values for name, values in sets.items() if values.size}
+    if not sets:
+        return {"edges": [], "sets": {}, "below": False}
+    together = np.concatenate(list(sets.values()))
+    usual = sets.get("training", together)
+    high, floor = together.max(), np.quantile(usual, 0.01)
+    low = max(together.min(), floor - LONGEST_TAIL * (high - floor))
+    edges = np.linspace(low, high if high > low else low + 1.0, BINS + 1)
+    shares = {name: (np.histogram(np.clip(values, low, high), edges)[0] / values.size) for name, values in sets.items()}
+    return {"edges": edges.tolist(), "sets": {name: short(values) for name, values in shares.items()}, "below": bool(together.min() < low)}
+
+
+def column_chart(found: ColumnDrift) -> dict[str, Any]:
+    """Shares of rows by value, in training and now."""
+    count = found.count
+    if isinstance(count.column, Categories):
+        return _levels_chart(count)
+    old, knots, now = count.column, count.column.knots, count.rows - count.missing
+    if knots.size < 2 or not now:
+        outside = count.outside
+        inside = now - sum(outside)
+        labels = [f"below {knots[0]:g}", f"{knots[0]:g}", f"above {knots[-1]:g}"] if knots.size else ["values"]
+        parts = [outside[0], inside, outside[1]] if knots.size else [now]
+        then = [0.0, 1.0 if old.present else 0.0, 0.0] if knots.size else [0.0]
+        return {"labels": labels, "then": then, "now": [part / max(now, 1) for part in parts]}
+    low, high = knots[0], knots[-1]
+    edges = knots if knots.size <= COLUMN_BINS else np.linspace(low, high, COLUMN_BINS + 1)[1:]
+    then, new = (np.interp(edges, knots, values) if knots.size > COLUMN_BINS else values for values in (old.at_most, count.at_most))
+    first = [f"≤ {edges[0]:.4g}"] if knots.size > COLUMN_BINS else [f"{edges[0]:.4g}"]
+    labels = ["below", *first, *(f"{edge:.4g}" for edge in edges[1:]), "above"]
+    outside = count.outside
+    parts = np.diff(np.concatenate([[outside[0]], new]))
+    return {
+        "labels": labels,
+        "then": short(np.concatenate([[0.0], np.diff(then, prepend=0), [0.0]]) / max(old.present, 1)),
+        "now": short(np.concatenate([[outside[0]], parts, [outside[1]]]) / now),
+    }
+
+
+def _levels_chart(count) -> dict[str, Any]:
+    levels = sorted(count.column.levels, key=lambda level: -count.column.levels[level])
+    shown, others = levels[:MOST_LEVELS], levels[MOST_LEVELS:]
+    old, now = max(count.column.present, 1), max(count.rows - count.missing, 1)
+    bars = [(level, count.column.levels[level] / old, count.seen[level] / now) for level in shown]
+    if others:
+        parts = sum(count.column.levels[level] for level in others) / old, sum(count.seen[level] for level in others) / now
+        bars.append((f"{len(others):,} others", *parts))
+    bars.append(("never seen", 0.0, count.unseen_rows / now))
+    labels, then, new = zip(*bars, strict=True)
+    return {"labels": list(labels), "then": list(then), "now": list(new)}
+
+
+def short(values: np.ndarray) -> list[float]:
+    """Numbers that are only drawn, with few digits: the page stays small."""
+    return [float(f"{value:.{DIGITS}g}") for value in np.asarray(values, dtype=np.float64)]
