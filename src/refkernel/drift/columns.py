@@ -116,7 +116,7 @@ def column_from_dict(item: Any) -> Column:
     """The column that ``as_dict`` has described; an error for anything else, because files can be damaged or forged."""
     try:
         column = _numbers(item) if "knots" in item else _categories(item)
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise ModelFileError(f"The description of a training column is damaged or forged ({error}): fit the model again.") from error
     return column
 
