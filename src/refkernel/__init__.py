@@ -9,6 +9,7 @@ from .auto import AutoDetector
 from .calibration import ConformalDetector
 from .ellipsoid import ESVDD
 from .exceptions import DegenerateSolutionWarning, FarSamplesWarning, ModelFileError
+from .explanations import Explanation, explain
 from .feature_map import NPT, ReferenceKernel, ReferenceMap
 from .kernels import RBF
 from .model_selection import OneClassGridSearch
@@ -31,6 +32,7 @@ __all__ = [
     "AutoDetector",
     "ConformalDetector",
     "DegenerateSolutionWarning",
+    "Explanation",
     "FarSamplesWarning",
     "ModelFileError",
     "OneClassGridSearch",
@@ -43,6 +45,7 @@ __all__ = [
     "calibration",
     "datasets",
     "exceptions",
+    "explain",
     "kernels",
     "load",
     "metrics",

@@ -42,7 +42,10 @@ def _view(op, view, X):
     """``ColumnView.transform``: a constant column is 0, or ± jump where a sample differs from it."""
     away = op.Sub(X, view.median_)
     wide = op.Div(away, view.width_)
-    Z = op.Div(op.Sub(_arcsinh(op, wide) if view.kind == "bent" else wide, view.mean_), view.std_)
+    bent = wide if view.kind == "plain" else _arcsinh(op, wide)
+    if view.units is not None:
+        bent = op.Where(~np.isnan(view.units), wide, bent)
+    Z = op.Div(op.Sub(bent, view.mean_), view.std_)
     if not view.constant_.any():
         return Z
     differs = op.Greater(op.Abs(away), np.where(view.constant_, view.tolerance_, np.inf))

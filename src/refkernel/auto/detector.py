@@ -61,6 +61,9 @@ class AutoDetector(OutlierMixin, BaseEstimator):
     contamination : float in [0, 0.5) or "auto", default=0.0
         The share of the training rows that may be unmarked outliers. The least normal rows, twice that share, are left out;
         "auto" is 0.05. 0 leaves out nothing.
+    units : array-like of shape (n_features,), optional
+        How much counts as much as a standard deviation, column by column, for columns whose scale is known, such as one-hot columns;
+        NaN for columns that are standardised. By default all are.
     random_state : int, RandomState instance or None, default=None
         Draws the references where there are many rows, and the made-up outliers of ``results_``. None is seed 0, so
         that the result is the same every time.
@@ -118,12 +121,14 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         false_alarm_rate: float = 0.05,
         *,
         contamination: float | str = 0.0,
+        units: npt.ArrayLike | None = None,
         random_state: RandomStateLike = None,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
         self.false_alarm_rate = false_alarm_rate
         self.contamination = contamination
+        self.units = units
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -152,9 +157,10 @@ class AutoDetector(OutlierMixin, BaseEstimator):
             raise ValueError("AutoDetector compares rows with each other and needs at least 2 normal ones; got 1 sample (n_samples = 1).")
         random_state = check_random_state(0 if self.random_state is None else self.random_state)
         self._unit, normal = _moderate(rows.X_targets)
+        units = self._units()
         kept = np.arange(len(normal)) if share == 0 else trimmed(normal, share)
         normal = normal[kept]
-        self._rows = rows.targets[kept][self._learn(normal, random_state)]
+        self._rows = rows.targets[kept][self._learn(normal, units, random_state)]
         self._judge(normal, rows.X[rows.outliers] / self._unit, random_state)
         self._calibrate()
         self.choice_ = self._in_words(len(normal), rows.targets.size)
@@ -166,14 +172,23 @@ class AutoDetector(OutlierMixin, BaseEstimator):
             raise ValueError(f'contamination={self.contamination!r} must be a share from 0 to below 0.5, or "auto".')
         return float(share)
 
-    def _learn(self, normal: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
+    def _units(self) -> np.ndarray | None:
+        """The units of the columns, each divided as the column is."""
+        if self.units is None:
+            return None
+        units = np.asarray(self.units, dtype=np.float64)
+        if units.shape != (self.n_features_in_,) or not ((units > 0) | np.isnan(units)).all():
+            raise ValueError(f"units={self.units!r} must be {self.n_features_in_} positive numbers or NaN, one for each column.")
+        return units / self._unit
+
+    def _learn(self, normal: np.ndarray, units: np.ndarray | None, random_state: np.random.RandomState) -> np.ndarray:
         """Learn views and descriptions; return the numbers of the rows that calibrate, each left out of what describes it."""
         n = len(normal)
         chosen = np.arange(n) if n <= MOST_NEIGHBOURS else np.sort(random_state.permutation(n)[:MOST_NEIGHBOURS])
         described = normal[chosen]
         shuffled = random_state.permutation(len(described))
         references, others = np.sort(shuffled[:MOST_REFERENCES]), np.sort(shuffled[MOST_REFERENCES:MOST_CALIBRATING])
-        self._views = [ColumnView(kind).fit(normal) for kind in KINDS]
+        self._views = [ColumnView(kind, units).fit(normal) for kind in KINDS]
         self._parts: list[tuple[int, Any]] = []
         held = []
         steps = [(v, scale) for v in range(len(self._views)) for scale in (None, *SCALES)]

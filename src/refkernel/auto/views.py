@@ -24,11 +24,13 @@ KINDS = ("plain", "bent")
 class ColumnView(BaseEstimator):
     """Columns standardised as they are ("plain"), or after arcsinh of the deviation from their median ("bent").
 
-    A column that is constant in training is 0, and ± sqrt(n) for a row that differs: n rows agree, and this one does not.
+    A column that is constant in training is 0, and ± sqrt(n) for a row that differs: n rows agree, and this one does not. A column with
+    a unit is divided by it in both kinds.
     """
 
-    def __init__(self, kind: str = "plain") -> None:
+    def __init__(self, kind: str = "plain", units: np.ndarray | None = None) -> None:
         self.kind = kind
+        self.units = units
 
     def fit(self, X: np.ndarray) -> Self:
         """Learn medians, widths, and which columns are constant."""
@@ -42,7 +44,14 @@ class ColumnView(BaseEstimator):
         Z = self._bent(X)
         std = Z.std(axis=0)
         self.mean_, self.std_ = Z.mean(axis=0), np.where(self.constant_ | (std == 0), 1.0, std)
+        given = self._given()
+        if given is not None:
+            self.width_[given], self.mean_[given], self.std_[given] = self.units[given], 0.0, 1.0  # type: ignore[index]
         return self
+
+    def _given(self) -> np.ndarray | None:
+        """True for the columns that have a unit."""
+        return None if self.units is None else ~np.isnan(self.units)
 
     def transform(self, X: np.ndarray) -> np.ndarray:
         """The rows in this view."""
@@ -55,4 +64,7 @@ class ColumnView(BaseEstimator):
 
     def _bent(self, X: np.ndarray) -> np.ndarray:
         away = (X - self.median_) / self.width_
-        return np.arcsinh(away) if self.kind == "bent" else away
+        if self.kind != "bent":
+            return away
+        given = self._given()
+        return np.arcsinh(away) if given is None else np.arcsinh(away, out=away, where=~given)

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_object_dtype, is_string_dtype
 
+from .._encoding import CATEGORY, NUMBER
 from ..exceptions import TableError
 
 try:
@@ -56,6 +57,11 @@ class Feature:
 
     name: str
     categories: tuple[str, ...] | None = None
+
+    @property
+    def kind(self) -> str:
+        """number or category."""
+        return NUMBER if self.categories is None else CATEGORY
 
     def as_dict(self) -> dict[str, Any]:
         """The feature in plain JSON."""

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
+from .._encoding import Column, TableEncoder
 from .._threads import one_blas_thread
 from .._timing import Clock
 from ..exceptions import ModelFileError, TableError
@@ -47,6 +48,18 @@ class TableModel:
     def detector(self) -> Any:
         """The estimator that decides: the last step of a pipeline, the best of a search."""
         return final(self.model)
+
+    @property
+    def columns(self) -> list[Column]:
+        """What training knew about each column of the table: its kind, its encoded columns, its range or levels."""
+        encoder = self.encoder
+        return [Column(feature.name, feature.kind) for feature in self.features] if encoder is None else encoder.columns
+
+    @property
+    def encoder(self) -> TableEncoder | None:
+        """The step that encodes the columns; None in files of version 0.1 and in models that were saved in Python."""
+        first = self.model.steps[0][-1] if getattr(self.model, "steps", None) else None
+        return first if isinstance(first, TableEncoder) else None
 
     @property
     def added(self) -> tuple[str, ...]:

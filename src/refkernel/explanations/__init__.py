@@ -1,0 +1,5 @@
+"""Why a row is flagged: what each feature adds to its score, and which values would make it normal."""
+
+from .explanation import Explanation, explain
+
+__all__ = ["Explanation", "explain"]

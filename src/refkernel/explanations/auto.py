@@ -1,0 +1,108 @@
+"""AutoDetector's score feature by feature.
+
+The score is minus the average evidence of its descriptions. Each description has a score of its own, and the evidence is a curve over it
+that starts at 0.
+
+- Neighbours: with the row's neighbours held fixed, both scores are weighted sums over features of |x_j - z_j|. These terms are the exact
+  Shapley values.
+- Residual of a Laplacian kernel: 1 - k'Mk is a sum over pairs of references. Its values are Aumann and Shapley's, in closed form (see
+  ``loops.path_of_pairs``).
+
+A description's evidence is shared in proportion to these values, so that all shares together are the score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import singledispatch
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from .._jit import njit
+from .._threads import share_rows
+from ..auto import AutoDetector
+from ..auto.descriptions import Neighbours, Residual
+from .loops import LARGEST, path_of_pairs
+
+__all__ = ["AutoForm"]
+
+Terms: TypeAlias = list[tuple[np.ndarray, np.ndarray]]
+"""For each score of a description: what the features add to it (rows × features), and the score of each row."""
+
+
+class AutoForm:
+    """The score of a fitted AutoDetector, prepared for many calls."""
+
+    baseline = 0.0
+    """A row that agrees with its neighbours and with all references has no evidence against it."""
+
+    def __init__(self, model: AutoDetector) -> None:
+        self._model = model
+        self._parts = [(v, described_by(part)) for v, part in model._parts]
+
+    def path(self, X: np.ndarray, feature: np.ndarray, count: int) -> np.ndarray:
+        """What each feature adds to the score of each row (rows × count)."""
+        model = self._model
+        views = [np.clip(view.transform(X / model._unit), -LARGEST, LARGEST) for view in model._views]
+        described = [found for v, terms_of in self._parts for found in terms_of(views[v], feature, count)]
+        values = np.zeros((len(X), count))
+        for number in np.flatnonzero(model._used):
+            terms, score = described[number]
+            total = terms.sum(axis=1)
+            values -= terms * (model._evidence[number](score) / np.where(total == 0.0, 1.0, total))[:, None]
+        return values / model._used.sum()
+
+    def shapley(self, X: np.ndarray, feature: np.ndarray, count: int) -> np.ndarray:
+        """Not known in polynomial time."""
+        raise ValueError('method="shapley" is for models of one kernel. AutoDetector is explained by method="path".')
+
+
+@singledispatch
+def described_by(part: Any) -> Callable[[np.ndarray, np.ndarray, int], Terms]:
+    """The function from rows, the features of their columns and the number of features to the terms of a description."""
+    raise TypeError(f"Scores of {type(part).__name__} cannot be explained.")
+
+
+@described_by.register
+def _(part: Neighbours) -> Callable[[np.ndarray, np.ndarray, int], Terms]:
+    def terms_of(Z: np.ndarray, feature: np.ndarray, count: int) -> Terms:
+        D, index = part._nearest(Z, np.full(len(Z), -1), part._k)
+        nearest = np.zeros(D.shape)
+        nearest[:, 0] = 1.0
+        relative = 1.0 / np.sqrt(np.maximum(part._close[index], part._floor)) / D.shape[1]
+        found = []
+        for weight in (nearest, relative):
+            terms = np.zeros((len(Z), count))
+            neighbour_terms(Z, part.columns, index, weight, feature, terms)
+            found.append((terms, (D * weight).sum(axis=1)))
+        return found
+
+    return terms_of
+
+
+@described_by.register
+def _(part: Residual) -> Callable[[np.ndarray, np.ndarray, int], Terms]:
+    d = len(part.columns)
+    pair, square, absolute = -(part._root @ part._root.T), np.zeros((1, d)), np.full((1, d), 1.0 / part._width)
+
+    def terms_of(Z: np.ndarray, feature: np.ndarray, count: int) -> Terms:
+        terms = np.zeros((len(Z), count))
+
+        def add(start: int, stop: int) -> None:
+            path_of_pairs(Z[start:stop], part.columns, square, absolute, feature, pair, terms[start:stop])
+
+        share_rows(add, len(Z)) if len(Z) > 1 else add(0, len(Z))
+        return [(terms, part.score(Z)[0])]
+
+    return terms_of
+
+
+@njit(cache=True, nogil=True)
+def neighbour_terms(Z, columns, index, weight, feature, terms):
+    """Add Σ_k weight_ik |z_ij - columns_j,index_ik| to terms_ig, g the feature of column j. Mutates terms."""
+    for i in range(len(Z)):
+        for k in range(index.shape[1]):
+            if weight[i, k] > 0.0:
+                for j in range(Z.shape[1]):
+                    terms[i, feature[j]] += weight[i, k] * abs(Z[i, j] - columns[j, index[i, k]])
