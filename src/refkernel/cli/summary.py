@@ -120,7 +120,7 @@ def _print_drifted(summary) -> None:
 
 def _print_worst(worst) -> None:
     has_p = worst[0]["p_value"] is not None
-    table = Table("row", "score", *(["p-value"] if has_p else []), "label", "unusual cells (normal range)")
+    table = Table("row", "score", *(["p-value"] if has_p else []), "label", "what speaks against it (normal)")
     for item in worst:
         reasons = "\n".join(f"{r['column']} = {r['value']} ({r['normal']})" for r in item["reasons"])
         p = [f"{item['p_value']:.2g}"] if has_p else []
@@ -130,12 +130,11 @@ def _print_worst(worst) -> None:
 
 def _worst(watch) -> list[dict[str, Any]]:
     from ..tables.reasons import reasons_of
-    from ..tables.summary import training_columns
 
     kept = watch.worst_rows
     if kept is None:
         return []
-    reasons = reasons_of(training_columns(watch.saved), kept.X, REASONS)
+    reasons = reasons_of(watch.saved, kept.X, REASONS)
     p_values = kept.answers.get("p_value")
     return [
         {

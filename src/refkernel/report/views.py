@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..drift import LEVEL, Categories, Column, Drift
+from ..drift import LEVEL, Categories, Column, ColumnDrift, Drift
 from ..drift.monitor import NumbersCount
 from ..tables import TableModel
 from ..tables.columns import counted, named
-from ..tables.reasons import normal_of, number, reasons_of
+from ..tables.reasons import Reason, normal_of, number, reasons_of
 from ..tables.summary import Watch, training_columns
 from .charts import column_chart, score_chart, trained_scores
 from .planes import plane_chart
@@ -35,8 +35,10 @@ def page_values(watch: Watch, data: Path | None, features: tuple[str, ...] = ())
     columns = training_columns(saved)
     steps = thresholds(saved, watch.scores, watch.kinds)
     plane = plane_chart(saved, watch.spread_rows, features) if watch.spread_rows is not None else None
-    charted = [] if drift is None else sorted(drift.columns, key=lambda column: (column.corrected, -column.difference))[:MOST_CHARTS]
+    by_drift = [] if drift is None else sorted(drift.columns, key=lambda column: (not column.found, -column.difference))
+    charted = by_drift[:MOST_CHARTS]
     agreement, cells = watch.agreement(), _cells(watch)
+    worst = [] if watch.worst_rows is None else reasons_of(saved, watch.worst_rows.X)
     return {
         "title": saved.path.name if data is None else f"{saved.path.name} on {data.name}",
         "model": saved.path.name,
@@ -46,11 +48,12 @@ def page_values(watch: Watch, data: Path | None, features: tuple[str, ...] = ())
         "learnt": _learnt(saved),
         "features": [_feature(saved, column) for column in columns] or [_bare(feature) for feature in saved.features],
         "agreement": agreement,
-        "worst": _worst(watch, columns),
+        "worst": _worst(watch, worst),
+        "explained": bool(worst) and all(reason.weight is not None for row in worst for reason in row),
         "cell_names": cells["names"],
         "rows": watch.rows,
         "drift": drift,
-        "drift_rows": [] if drift is None else [_drift_row(column, charted) for column in drift.columns],
+        "drift_rows": [] if drift is None else [_drift_row(column, place < MOST_CHARTS) for place, column in enumerate(by_drift)],
         "drift_words": None if drift is None else drift_words(drift),
         "has_plane": plane is not None,
         "is_slice": plane is not None and plane["slice"],
@@ -164,11 +167,10 @@ def _bare(feature) -> dict[str, Any]:
     return {"name": feature.name, "kind": kind, "normal": normal, **unknown}
 
 
-def _worst(watch: Watch, columns: list[Column]) -> list[dict[str, Any]]:
+def _worst(watch: Watch, reasons: list[list[Reason]]) -> list[dict[str, Any]]:
     kept = watch.worst_rows
     if kept is None:
         return []
-    reasons = reasons_of(columns, kept.X)
     p_values = kept.answers["p_value"] if "p_value" in kept.answers else [None] * len(kept.rows)
     label = watch.labels.column if watch.labels else None
     found = []
@@ -181,7 +183,7 @@ def _worst(watch: Watch, columns: list[Column]) -> list[dict[str, Any]]:
                 "p": None if p_values[i] is None else float(p_values[i]),
                 "p_text": "" if p_values[i] is None else f"{p_values[i]:.2g}",
                 "label": "" if label is None else _cut(kept.cells[label].iloc[i]),
-                "reasons": [(reason.column, _cut(reason.value), reason.normal, reason.share) for reason in reasons[i]],
+                "reasons": [(reason.column, _cut(reason.value), reason.normal) for reason in reasons[i]],
             }
         )
     return found
@@ -202,7 +204,7 @@ def _cut(cell) -> str:
     return text if len(text) <= MOST_TEXT else f"{text[: MOST_TEXT - 1]}…"
 
 
-def _drift_row(found, charted) -> dict[str, Any]:
+def _drift_row(found: ColumnDrift, has_chart: bool) -> dict[str, Any]:
     count = found.count
     column = count.column
     now, then = (part.missing / part.rows if part.rows else 0.0 for part in (count, column))
@@ -215,14 +217,16 @@ def _drift_row(found, charted) -> dict[str, Any]:
         "p_sort": found.corrected,
         "missing": f"{percent(then)} → {percent(now)}" if now or then else "",
         "missing_sort": now - then,
-        "chart": found in charted,
+        "chart": has_chart,
     }
     if not isinstance(count, NumbersCount):
-        return row | {"change": "", "outside": f"{count.unseen_rows:,} never seen" if count.unseen_rows else "", "outside_sort": count.unseen_rows}
+        return row | {"change": "", "change_sort": "", "outside": f"{count.unseen_rows:,} never seen" if count.unseen_rows else "", "outside_sort": count.unseen_rows}
     low, high = count.outside
-    change = f"{_shown(column.quantile(0.5))} → {_shown(count.median())}"
+    median, now_median = count.column.quantile(0.5), count.median()
+    change = f"{_shown(median)} → {_shown(now_median)}"
+    moved = now_median - median
     texts = [f"{part:,} {side}" for part, side in ((low, "below"), (high, "above")) if part]
-    return row | {"change": change, "outside": ", ".join(texts), "outside_sort": low + high}
+    return row | {"change": change, "change_sort": "" if np.isnan(moved) else moved, "outside": ", ".join(texts), "outside_sort": low + high}
 
 
 def _shown(value: float) -> str:

@@ -1,8 +1,7 @@
-"""How unusual the cells of a row are by themselves, next to what training held: the values that speak for themselves."""
+"""Which cells speak most against a row, next to what training held in their columns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,9 @@ import numpy as np
 import pandas as pd
 
 from ..drift import Categories, Column
+from ..explanations import explain
+from .scoring import TableModel
+from .summary import training_columns
 
 LOW, HIGH = 0.01, 0.99
 """The normal range of a column of numbers is that of all but the lowest and the highest percent of the training values."""
@@ -25,14 +27,16 @@ class Reason:
     value: str
     normal: str
     share: float
-    """The share of training rows that are as unusual in this column; 0 for what training never saw."""
+    """The share of training rows that are as unusual in this column by itself; 0 for what training never saw."""
+    weight: float | None = None
+    """What the cell adds to the row's score (negative: it speaks against the row); None where the model cannot be explained."""
 
     def __str__(self) -> str:
         return f"{self.column} = {self.value} (normal: {self.normal})"
 
     def as_dict(self) -> dict[str, Any]:
         """The reason in plain JSON."""
-        return {"column": self.column, "value": self.value, "normal": self.normal, "share": self.share}
+        return {"column": self.column, "value": self.value, "normal": self.normal, "share": self.share, "weight": self.weight}
 
 
 def normal_of(column: Column) -> str:
@@ -46,18 +50,38 @@ def normal_of(column: Column) -> str:
     return f"always {number(low)}" if column.knots.size == 1 else f"{number(low)} … {number(high)}"
 
 
-def reasons_of(columns: Sequence[Column], X: pd.DataFrame, count: int = 3) -> list[list[Reason]]:
-    """For each row the cells that are most unusual by themselves, the most unusual first."""
-    if not columns:
+def reasons_of(saved: TableModel, X: pd.DataFrame, count: int = 3) -> list[list[Reason]]:
+    """For each row the cells that speak most against it, the strongest first.
+
+    Cells are ordered by what they add to the score (see :func:`refkernel.explain`). If the model cannot be explained, the cells that are
+    rarest by themselves come first.
+    """
+    columns = training_columns(saved)
+    if not columns or not len(X):
         return [[] for _ in range(len(X))]
     rarity = np.column_stack([_rarity(column, X[column.name]) for column in columns])
+    weights = _weights(saved, X, rarity.shape)
+    order = rarity if weights is None else np.where(weights < 0, weights, np.inf)
     normal = [normal_of(column) for column in columns]
     found = []
     for row in range(len(X)):
-        worst = np.lexsort((np.arange(len(columns)), rarity[row]))[:count]
-        cells = [(columns[i], X[columns[i].name].iloc[row], normal[i], max(float(rarity[row, i]), 0.0)) for i in worst]
-        found.append([Reason(column.name, _value(cell), text, share) for column, cell, text, share in cells])
+        worst = [i for i in np.argsort(order[row], kind="stable")[:count] if np.isfinite(order[row, i])]
+        found.append([_reason(columns[i], X, row, normal[i], rarity[row, i], None if weights is None else weights[row, i]) for i in worst])
     return found
+
+
+def _weights(saved, X, shape) -> np.ndarray | None:
+    """What each cell adds to its row's score; None if the model is of a kind that cannot be explained."""
+    try:
+        values = explain(saved.model, X).values
+    except (AttributeError, TypeError, ValueError):
+        return None
+    return values if values.shape == shape else None
+
+
+def _reason(column, X, row, normal, rarity, weight) -> Reason:
+    value = _value(X[column.name].iloc[row])
+    return Reason(column.name, value, normal, max(float(rarity), 0.0), None if weight is None else float(weight))
 
 
 def _rarity(column: Column, cells: pd.Series) -> np.ndarray:
