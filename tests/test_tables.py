@@ -32,7 +32,7 @@ from refkernel.cli import app
 from refkernel.datasets.embedded import raw
 from refkernel.experiments.article import protocol
 from refkernel.persistence import load, read_about, save
-from refkernel.tables import CsvFormat, columns, reading, recipe, writing
+from refkernel.tables import CsvFormat, cells, columns, reading, recipe, writing
 from refkernel.tables.reading import find_delimiter, open_table, read_whole
 from refkernel.tables.recipe import (
     AUTO_REFERENCES,
@@ -191,7 +191,7 @@ def test_without_pyarrow_the_result_is_the_same(mixed, tmp_path, monkeypatch):
     arguments = ("--impute", "median", "--drop", "id")
     run("fit", mixed, "--out", tmp_path / "m.rk", *arguments)
     run("score", tmp_path / "m.rk", mixed, "--out", tmp_path / "arrow.csv", "--proba-like")
-    for module in (reading, columns, writing):
+    for module in (reading, cells, writing):
         monkeypatch.setattr(module, "pa", None)
     run("fit", mixed, "--out", tmp_path / "n.rk", *arguments)
     run("score", tmp_path / "n.rk", mixed, "--out", tmp_path / "python.csv", "--proba-like")
@@ -431,7 +431,7 @@ def test_delimiters_are_found(delimiter, tmp_path):
     normal_rows().to_csv(tmp_path / "d.csv", sep=delimiter, index=False)
     expected = normal_rows()
     found = read_whole(open_table(tmp_path / "d.csv", CsvFormat()))
-    np.testing.assert_array_equal(np.column_stack([columns.numbers(found[name])[0] for name in "abc"]), expected)
+    np.testing.assert_array_equal(np.column_stack([cells.numbers(found[name]).values for name in "abc"]), expected)
 
 
 def test_a_wrong_delimiter_is_said(table, tmp_path):
@@ -766,7 +766,7 @@ FORMULAS = ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\tx"]
 def test_formulas_are_defused_in_csv_output_and_numbers_are_not(reader, model, tmp_path, monkeypatch):
     """An apostrophe stands before each, also in a name; --keep-formulas turns that off."""
     if reader == "python":
-        for module in (reading, columns, writing):
+        for module in (reading, cells, writing):
             monkeypatch.setattr(module, "pa", None)
     harmless = ["-1.5", "+2", "-1e-3", "plain", "a=b"]
     frame = pd.DataFrame({"a": -1.5, "b": 2.0, "c": 3.0, "=note": FORMULAS + harmless})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -11,11 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import OUTLIER
 from .column import CATEGORY, DATE, NUMBER, Column
-from .parts import CategoryPart, DatePart, NumberPart
+from .parts import CategoryPart, DatePart, NumbersPart
 
 __all__ = ["TableEncoder"]
 
-PARTS: dict[str, type] = {NUMBER: NumberPart, CATEGORY: CategoryPart, DATE: DatePart}
+UNEXPECTED = 0.01
+"""The share of new rows that may bring a category that was never seen and be flagged for it, over all columns."""
+
+FARTHER = 2.0
+"""A standardised column of n rows reaches at most sqrt(n) to each side of 0: a contradiction is farther away than any two of them."""
 
 VIOLATED = "violated"
 """The last encoded column: how many cells contradict all of training. It is 0 in every training row."""
@@ -26,8 +31,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Numbers stay as they are, categories become one column a level, dates become elapsed time and cycles. Rare levels share a column. A
     missing number is filled with the median, and a further column says so; more missing cells than any training row had contradict
-    training. The last encoded column counts contradictions, and is 0 for every training row: a detector that takes constant columns as
-    statements flags all others.
+    training. The last encoded column counts contradictions, and is 0 for every training row. Its unit is so small that a row with a
+    contradiction is farther away than any two training rows are from each other.
 
     Parameters
     ----------
@@ -70,27 +75,32 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if len(self.kinds) != self.n_features_in_:
             raise ValueError(f"kinds names {len(self.kinds)} columns, and X has {self.n_features_in_}.")
         normal = X if y is None else X[np.asarray(y) != OUTLIER]
-        columns = self._values(normal)
-        self.parts_ = [PARTS[kind](self.standardise).fit(values) for kind, values in zip(self.kinds, columns, strict=True)]
-        self.jump_ = float(np.sqrt(len(normal))) if self.standardise else 1.0
-        self.most_missing_ = int(self._missing(columns).sum(axis=1).max())
+        numeric = [j for j, kind in enumerate(self.kinds) if kind == NUMBER]
+        alone = [j for j, kind in enumerate(self.kinds) if kind != NUMBER]
+        self.places_ = [*([numeric] if numeric else []), *([j] for j in alone)]
+        share = UNEXPECTED / max(1, list(self.kinds).count(CATEGORY))
+        makers = {NUMBER: NumbersPart, DATE: DatePart, CATEGORY: partial(CategoryPart, unexpected=share)}
+        values = self._values(normal)
+        self.parts_ = [makers[self.kinds[j[0]]](self.standardise).fit(v) for j, v in zip(self.places_, values, strict=True)]
+        self.jump_ = FARTHER * float(np.sqrt(len(normal))) * (1 + sum(len(part.units) for part in self.parts_))
+        self.most_missing_ = int(self._missing(values).sum(axis=1).max())
         return self
 
     @property
     def units_(self) -> np.ndarray:
         """The unit of each encoded column; NaN where a detector should standardise it."""
-        return np.array([*(unit for part in self.parts_ for unit in part.units), np.nan])
+        return np.array([*(unit for part in self.parts_ for unit in part.units), 1.0 / self.jump_])
 
     @property
     def columns(self) -> list[Column]:
         """What training knew about each column, and the encoded columns that belong to it."""
         check_is_fitted(self)
-        found, start = [], 0
-        for name, part in zip(self.feature_names_in_, self.parts_, strict=True):
-            stop = start + len(part.units)
-            found.append(part.column(str(name), tuple(range(start, stop))))
-            start = stop
-        return found
+        found: dict[int, Column] = {}
+        start = 0
+        for places, part in zip(self.places_, self.parts_, strict=True):
+            found |= zip(places, part.columns(self._names(places), start), strict=True)
+            start += len(part.units)
+        return [found[j] for j in sorted(found)]
 
     def transform(self, X: Any) -> np.ndarray:
         """Encode rows.
@@ -106,10 +116,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             The encoded columns.
         """
         check_is_fitted(self)
-        columns = self._values(X)
-        encoded = [column for part, values in zip(self.parts_, columns, strict=True) for column in part.encode(values)]
-        count = self._violations(columns).sum(axis=1, dtype=np.float64)
-        return np.column_stack([*encoded, (count > 0) * self.jump_ if self.standardise else count])
+        values = self._values(X)
+        encoded = [part.encode(v) for part, v in zip(self.parts_, values, strict=True)]
+        count = self._violations(values).sum(axis=1, dtype=np.float64)
+        return np.column_stack([*encoded, count * self.jump_ if self.standardise else count])
 
     def violations(self, X: Any) -> np.ndarray:
         """Find the cells that contradict all training rows.
@@ -156,18 +166,28 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ndarray of str
             The names, such as "colour: red".
         """
-        named = zip(self.feature_names_in_, self.parts_, strict=True)
-        return np.array([*(encoded for name, part in named for encoded in part.names(str(name))), VIOLATED], dtype=object)
+        named = [part.names(self._names(places)) for places, part in zip(self.places_, self.parts_, strict=True)]
+        return np.array([*(name for names in named for name in names), VIOLATED], dtype=object)
+
+    def _names(self, places: list[int]) -> list[str]:
+        return [str(self.feature_names_in_[j]) for j in places]
 
     def _values(self, X: Any) -> list[np.ndarray]:
-        """Each column as an array: floats, and objects of categories."""
-        types = {kind: object if kind == CATEGORY else np.float64 for kind in PARTS}
-        return [X[name].to_numpy(dtype=types[kind]) for name, kind in zip(self.feature_names_in_, self.kinds, strict=True)]
+        """What each part takes of the table: a matrix of floats, or of objects for categories."""
+        types = {NUMBER: np.float64, DATE: np.float64, CATEGORY: object}
+        return [X[self.feature_names_in_[places]].to_numpy(dtype=types[self.kinds[places[0]]]) for places in self.places_]
 
-    def _missing(self, columns: list[np.ndarray]) -> np.ndarray:
-        return np.column_stack([part.is_missing(values) for part, values in zip(self.parts_, columns, strict=True)])
+    def _missing(self, values: list[np.ndarray]) -> np.ndarray:
+        return self._by_column([part.is_missing(v) for part, v in zip(self.parts_, values, strict=True)])
 
-    def _violations(self, columns: list[np.ndarray]) -> np.ndarray:
-        found = np.column_stack([part.violated(values) for part, values in zip(self.parts_, columns, strict=True)])
-        missing = self._missing(columns)
+    def _violations(self, values: list[np.ndarray]) -> np.ndarray:
+        found = self._by_column([part.violated(v) for part, v in zip(self.parts_, values, strict=True)])
+        missing = self._missing(values)
         return found | (missing & (missing.sum(axis=1) > self.most_missing_)[:, None])
+
+    def _by_column(self, found: list[np.ndarray]) -> np.ndarray:
+        """What the parts found, in the order of the table's columns."""
+        ordered = np.empty((len(found[0]), self.n_features_in_), dtype=bool)
+        for places, mine in zip(self.places_, found, strict=True):
+            ordered[:, places] = mine
+        return ordered

@@ -1,4 +1,4 @@
-"""How one column of a table is encoded: numbers, categories and dates.
+"""How columns of a table are encoded: all numbers together, each category and each date.
 
 A part learns from the normal training rows. ``encode`` gives its encoded columns, ``units`` their units (NaN: the detector standardises the
 column), and ``violated`` is True for cells that contradict what all training rows agree on: another value of a constant, a missing value
@@ -8,14 +8,16 @@ where none was missing, a category that was never seen where new ones are not to
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Self
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from .column import CATEGORY, CONSTANT, DATE, NUMBER, Column
 
-__all__ = ["CategoryPart", "DatePart", "NumberPart"]
+__all__ = ["CategoryPart", "DatePart", "NumbersPart"]
 
 SAME = 1e-9
 """A column whose range is below this share of its size is constant."""
@@ -41,19 +43,16 @@ FEWEST = 5
 MOST_LEVELS = 50
 """At most this many categories stand alone, the most frequent ones; distances take time for each."""
 
-UNEXPECTED = 0.01
-"""Where fewer rows than this are alone in their category, a category that was never seen contradicts all of training (the share of
-rows that are alone estimates how often new rows bring new categories: Good and Turing)."""
-
 QUANTILES = (0.01, 0.25, 0.5, 0.75, 0.99)
 
-MINUTE, HOUR, DAY, YEAR = 60.0, 3_600.0, 86_400.0, 365.2425 * 86_400.0
+DAY, YEAR = 86_400.0, 365.2425 * 86_400.0
+DAYS_OF_WEEK, DAYS_OF_TWO_MONTHS = 7, 60
 THURSDAY = 3
 """The weekday of 1 January 1970, where Monday is 0."""
 
 
-class NumberPart(BaseEstimator):
-    """A number: its value, the median where it is missing, and a flag for missing cells where training had some."""
+class NumbersPart(BaseEstimator):
+    """All columns of numbers at once: their values, the median where one is missing, and flags for missing cells where training had some."""
 
     kind = NUMBER
 
@@ -61,133 +60,153 @@ class NumberPart(BaseEstimator):
         self.standardise = standardise
 
     def fit(self, values: np.ndarray) -> Self:
-        """Learn the range, the share of missing cells, and whether the column is constant."""
+        """Learn ranges, shares of missing cells, and which columns are constant (n × p)."""
         is_missing = np.isnan(values)
-        present = values[~is_missing]
-        self.missing_ = float(is_missing.mean())
-        self.quantiles_ = np.quantile(present, QUANTILES).tolist()
-        self.minimum_, self.maximum_ = float(present.min()), float(present.max())
-        self.median_ = float(np.median(present))
-        self.is_constant_ = bool(self.maximum_ - self.minimum_ <= SAME * abs(self.median_))
-        self._learn_scale(np.where(is_missing, self.median_, values))
+        self.missing_ = is_missing.mean(axis=0)
+        self.quantiles_ = np.nanquantile(values, QUANTILES, axis=0)
+        self.minimum_, self.maximum_ = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+        self.median_ = np.nanmedian(values, axis=0)
+        with np.errstate(over="ignore"):
+            self.constant_ = self.maximum_ - self.minimum_ <= SAME * np.abs(self.median_)
+        size = np.maximum(np.abs(self.minimum_), np.abs(self.maximum_))
+        size[size == 0] = 1.0
+        shares = np.where(is_missing, self.median_, values) / size
+        std = shares.std(axis=0, ddof=1) * size
+        self.mean_, self.std_ = shares.mean(axis=0) * size, np.where(std > 0, std, 1.0)
         return self
 
-    def _learn_scale(self, filled: np.ndarray) -> None:
-        size = float(np.abs(filled).max()) or 1.0
-        std = float((filled / size).std(ddof=1) * size) if len(filled) > 1 else 0.0
-        self.mean_, self.std_ = float((filled / size).mean() * size), std or 1.0
+    @property
+    def flagged(self) -> np.ndarray:
+        """The columns where missing cells are ordinary, and have a column of their own."""
+        return np.flatnonzero(self.missing_ > 0.0)
 
     @property
-    def has_flag(self) -> bool:
-        """Whether missing cells are an ordinary thing that has its own column."""
-        return self.missing_ > 0.0
+    def varying(self) -> np.ndarray:
+        """The columns that are not constant."""
+        return np.flatnonzero(~self.constant_)
 
     @property
     def units(self) -> list[float]:
-        """The units of the encoded columns."""
-        return [*self._value_units(), *([MISSING_UNIT] if self.has_flag else [])]
+        """The units of the encoded columns: the values, then the flags."""
+        return [np.nan] * len(self.varying) + [MISSING_UNIT] * len(self.flagged)
 
-    def _value_units(self) -> list[float]:
-        return [] if self.is_constant_ else [np.nan]
-
-    def names(self, name: str) -> list[str]:
+    def names(self, names: list[str]) -> list[str]:
         """The names of the encoded columns."""
-        return [*self._value_names(name), *([f"{name}: missing"] if self.has_flag else [])]
+        return [names[j] for j in self.varying] + [f"{names[j]}: missing" for j in self.flagged]
 
-    def _value_names(self, name: str) -> list[str]:
-        return [] if self.is_constant_ else [name]
-
-    def encode(self, values: np.ndarray) -> list[np.ndarray]:
+    def encode(self, values: np.ndarray) -> np.ndarray:
         """The encoded columns."""
         is_missing = np.isnan(values)
         filled = np.where(is_missing, self.median_, values) if is_missing.any() else values
-        flag = [is_missing / MISSING_UNIT if self.standardise else is_missing.astype(np.float64)] if self.has_flag else []
-        return [*([] if self.is_constant_ else self._encode(filled)), *flag]
-
-    def _encode(self, filled: np.ndarray) -> list[np.ndarray]:
-        return [self._standardised(filled)]
-
-    def _standardised(self, filled: np.ndarray) -> np.ndarray:
-        return (filled - self.mean_) / self.std_ if self.standardise else filled
+        flags = is_missing[:, self.flagged]
+        if self.standardise:
+            filled, flags = (filled - self.mean_) / self.std_, flags / MISSING_UNIT
+        shown = filled if not self.constant_.any() else filled[:, self.varying]
+        return np.hstack([shown, flags]) if flags.shape[1] else shown
 
     def violated(self, values: np.ndarray) -> np.ndarray:
-        """True where a cell contradicts all of training."""
-        is_missing = np.isnan(values)
-        found = is_missing if not self.has_flag else np.zeros(len(values), dtype=bool)
-        if self.is_constant_:
-            tolerance = TOLERANCE * abs(self.median_) or ZERO_TOLERANCE
-            found = found | (np.abs(np.where(is_missing, self.median_, values) - self.median_) > tolerance)
+        """True where a cell contradicts all of training (n × p)."""
+        found = np.isnan(values) & (self.missing_ == 0.0)
+        if self.constant_.any():
+            tolerance = np.where(self.median_ == 0, ZERO_TOLERANCE, TOLERANCE * np.abs(self.median_))
+            found |= (np.abs(values - self.median_) > tolerance) & self.constant_
         return found
 
     def is_missing(self, values: np.ndarray) -> np.ndarray:
         """True for cells without a value."""
         return np.isnan(values)
 
-    def column(self, name: str, encoded: tuple[int, ...]) -> Column:
-        """What training knew."""
-        return Column(
-            name,
-            CONSTANT if self.is_constant_ else self.kind,
-            encoded,
-            self.minimum_,
-            self.maximum_,
-            tuple(self.quantiles_),  # type: ignore[arg-type]
-            missing=self.missing_,
-        )
+    def columns(self, names: list[str], start: int) -> list[Column]:
+        """What training knew; encoded columns are counted from ``start``."""
+        places: list[list[int]] = [[] for _ in names]
+        for place, j in enumerate([*self.varying, *self.flagged], start=start):
+            places[j].append(place)
+        return [
+            Column(
+                name,
+                CONSTANT if self.constant_[j] else self.kind,
+                tuple(places[j]),
+                float(self.minimum_[j]),
+                float(self.maximum_[j]),
+                tuple(self.quantiles_[:, j].tolist()),
+                missing=float(self.missing_[j]),
+            )
+            for j, name in enumerate(names)
+        ]
 
 
-class DatePart(NumberPart):
+class DatePart(NumbersPart):
     """A point in time, in seconds since 1970: elapsed time, and the hour, weekday and month as places on a circle where training varies."""
 
     kind = DATE
 
     def fit(self, values: np.ndarray) -> Self:
-        """Learn the range, and which cycles there are."""
+        """Learn the range, and which cycles there are (n × 1)."""
         super().fit(values)
         present = values[~np.isnan(values)]
         days = np.floor(present / DAY)
-        self.has_hours_ = bool(np.ptp(present % DAY) > 0)
-        self.has_weekdays_ = bool(np.ptp((days + THURSDAY) % 7) > 0 and np.ptp(days) >= 7)
-        self.has_months_ = bool(np.ptp(days) >= 2 * 30)
+        self.cycles_ = [
+            name
+            for name, varies in (
+                ("hour", np.ptp(present % DAY) > 0),
+                ("weekday", np.ptp(days) >= DAYS_OF_WEEK),
+                ("month", np.ptp(days) >= DAYS_OF_TWO_MONTHS),
+            )
+            if varies and not self.constant_[0]
+        ]
         return self
 
     @property
-    def _cycles(self) -> list[tuple[str, float, float]]:
-        """(name, length, start) in seconds. A month is its place in the year."""
-        cycles = [("hour", DAY, 0.0, self.has_hours_), ("weekday", 7 * DAY, -THURSDAY * DAY, self.has_weekdays_)]
-        return [cycle[:3] for cycle in [*cycles, ("month", YEAR, 0.0, self.has_months_)] if cycle[3]]
+    def units(self) -> list[float]:
+        """The units of the encoded columns."""
+        return [*super().units, *[CYCLE_UNIT] * (2 * len(self.cycles_))]
 
-    def _value_units(self) -> list[float]:
-        return [] if self.is_constant_ else [np.nan, *[CYCLE_UNIT] * (2 * len(self._cycles))]
+    def names(self, names: list[str]) -> list[str]:
+        """The names of the encoded columns."""
+        return [*super().names(names), *(f"{names[0]}: {cycle} ({part})" for cycle in self.cycles_ for part in ("sine", "cosine"))]
 
-    def _value_names(self, name: str) -> list[str]:
-        cycles = [f"{name}: {cycle} ({part})" for cycle, _, _ in self._cycles for part in ("sine", "cosine")]
-        return [] if self.is_constant_ else [name, *cycles]
-
-    def _encode(self, filled: np.ndarray) -> list[np.ndarray]:
+    def encode(self, values: np.ndarray) -> np.ndarray:
+        """The encoded columns."""
+        filled = np.where(np.isnan(values), self.median_, values)[:, 0]
         divisor = CYCLE_UNIT if self.standardise else 1.0
-        found = [self._standardised(filled)]
-        for name, length, start in self._cycles:
-            moments = np.floor(filled / DAY) * DAY if name == "weekday" else filled
-            angle = 2.0 * np.pi * ((moments - start) % length) / length
-            found += [np.sin(angle) / divisor, np.cos(angle) / divisor]
-        return found
+        angles = [2.0 * np.pi * CYCLES[name](filled) for name in self.cycles_]
+        circles = [part(angle) / divisor for angle in angles for part in (np.sin, np.cos)]
+        return np.column_stack([super().encode(values), *circles])
+
+    def columns(self, names: list[str], start: int) -> list[Column]:
+        """What training knew."""
+        (column,) = super().columns(names, start)
+        return [replace(column, encoded=tuple(range(start, start + len(self.units))))]
+
+
+def _weekday(seconds: np.ndarray) -> np.ndarray:
+    return (np.floor(seconds / DAY) + THURSDAY) % DAYS_OF_WEEK / DAYS_OF_WEEK
+
+
+CYCLES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "hour": lambda seconds: seconds % DAY / DAY,
+    "weekday": _weekday,
+    "month": lambda seconds: seconds % YEAR / YEAR,
+}
+"""The place of a moment in each cycle, from 0 to 1."""
 
 
 class CategoryPart(BaseEstimator):
     """A category: one column for each frequent level, and one that all rare levels share. Where training had them, missing cells are a level.
 
-    A level that was never seen counts as a rare one; where training had (nearly) no row alone in its level, it contradicts training.
+    A level that was never seen counts as a rare one. It contradicts training where it is not to be expected: where at most a share
+    ``unexpected`` of the training rows is alone in its level, which estimates how often new rows bring new levels (Good and Turing).
     """
 
     kind = CATEGORY
 
-    def __init__(self, standardise: bool = False) -> None:
+    def __init__(self, standardise: bool = False, unexpected: float = 0.01) -> None:
         self.standardise = standardise
+        self.unexpected = unexpected
 
     def fit(self, values: np.ndarray) -> Self:
         """Learn the levels, and which are rare."""
-        counts = Counter(value for value in values if value == value)
+        counts = Counter(cell for cell in values[:, 0] if cell == cell)
         n = len(values)
         self.missing_ = 1.0 - sum(counts.values()) / n
         self.levels_ = sorted(counts, key=lambda level: (-counts[level], level))
@@ -196,7 +215,7 @@ class CategoryPart(BaseEstimator):
         self.own_ = frequent[:MOST_LEVELS]
         self.has_missing_ = self.missing_ > 0.0
         self.has_pool_ = len(self.own_) < len(self.levels_)
-        self.expects_new_ = self.counts_.count(1) >= UNEXPECTED * n
+        self.expects_new_ = self.counts_.count(1) > self.unexpected * n
         self.is_constant_ = len(self.levels_) == 1 and not self.has_missing_
         return self
 
@@ -209,43 +228,44 @@ class CategoryPart(BaseEstimator):
     def _width(self) -> int:
         return 0 if self.is_constant_ else len(self.own_) + self.has_pool_ + self.has_missing_
 
-    def names(self, name: str) -> list[str]:
+    def names(self, names: list[str]) -> list[str]:
         """The names of the encoded columns."""
         if self.is_constant_:
             return []
-        others = [f"{name}: rare"] * self.has_pool_ + [f"{name}: missing"] * self.has_missing_
-        return [*(f"{name}: {level}" for level in self.own_), *others]
+        levels = [*self.own_, *["rare"] * self.has_pool_, *["missing"] * self.has_missing_]
+        return [f"{names[0]}: {level}" for level in levels]
 
-    def encode(self, values: np.ndarray) -> list[np.ndarray]:
+    def encode(self, values: np.ndarray) -> np.ndarray:
         """The encoded columns."""
-        if self.is_constant_:
-            return []
-        places = self._places(values)
-        one = 1.0 / LEVEL_UNIT if self.standardise else 1.0
-        return [np.where(places == place, one, 0.0) for place in range(self._width)]
+        encoded = np.zeros((len(values), self._width))
+        if self._width:
+            places = self._places(values[:, 0])
+            known = np.flatnonzero(places >= 0)
+            encoded[known, places[known]] = 1.0 / LEVEL_UNIT if self.standardise else 1.0
+        return encoded
 
-    def _places(self, values: np.ndarray) -> np.ndarray:
+    def _places(self, cells: np.ndarray) -> np.ndarray:
         """The number of the encoded column of each cell; -1 for none."""
         own = {level: place for place, level in enumerate(self.own_)}
         pool = len(self.own_) if self.has_pool_ else -1
         missing = self._width - 1 if self.has_missing_ else -1
-        return np.fromiter((own.get(v, pool) if v == v else missing for v in values), dtype=np.intp, count=len(values))
+        return np.fromiter((own.get(cell, pool) if cell == cell else missing for cell in cells), dtype=np.intp, count=len(cells))
 
     def violated(self, values: np.ndarray) -> np.ndarray:
-        """True where a cell contradicts all of training."""
-        known = set(self.levels_)
-        if self.expects_new_ and self.has_missing_:
-            return np.zeros(len(values), dtype=bool)
-        at_missing, at_new = not self.has_missing_, not self.expects_new_
-        return np.fromiter((v not in known and at_new if v == v else at_missing for v in values), dtype=bool, count=len(values))
+        """True where a cell contradicts all of training (n × 1)."""
+        known, at_missing, at_new = set(self.levels_), not self.has_missing_, not self.expects_new_
+        cells = values[:, 0]
+        found = (cell not in known and at_new if cell == cell else at_missing for cell in cells)
+        return np.fromiter(found, dtype=bool, count=len(cells))[:, None]
 
     def is_missing(self, values: np.ndarray) -> np.ndarray:
         """True for cells without a value."""
         return np.asarray(values != values, dtype=bool)
 
-    def column(self, name: str, encoded: tuple[int, ...]) -> Column:
+    def columns(self, names: list[str], start: int) -> list[Column]:
         """What training knew."""
         own = set(self.own_)
         pooled = tuple(level for level in self.levels_ if level not in own)
         kind = CONSTANT if self.is_constant_ else self.kind
-        return Column(name, kind, encoded, levels=tuple(self.levels_), counts=tuple(self.counts_), pooled=pooled, missing=self.missing_)
+        encoded, levels, counts = tuple(range(start, start + self._width)), tuple(self.levels_), tuple(self.counts_)
+        return [Column(names[0], kind, encoded, levels=levels, counts=counts, pooled=pooled, missing=self.missing_)]

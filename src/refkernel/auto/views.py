@@ -37,21 +37,17 @@ class ColumnView(BaseEstimator):
         self.median_ = np.median(X, axis=0)
         size = np.maximum(1.0, np.abs(self.median_))
         deviation = np.abs(X - self.median_).mean(axis=0)
-        self.constant_ = np.ptp(X, axis=0) <= CONSTANT * size
+        given = np.zeros(X.shape[1], dtype=bool) if self.units is None else ~np.isnan(self.units)
+        self.constant_ = (np.ptp(X, axis=0) <= CONSTANT * size) & ~given
         self.tolerance_ = CONSTANT_TOLERANCE * size
         self.jump_ = float(np.sqrt(len(X)))
         self.width_ = np.where(self.constant_ | (deviation == 0), 1.0, TAIL_WIDTH * deviation)
         Z = self._bent(X)
         std = Z.std(axis=0)
         self.mean_, self.std_ = Z.mean(axis=0), np.where(self.constant_ | (std == 0), 1.0, std)
-        given = self._given()
-        if given is not None:
-            self.width_[given], self.mean_[given], self.std_[given] = self.units[given], 0.0, 1.0  # type: ignore[index]
+        if self.units is not None:
+            self.width_[given], self.mean_[given], self.std_[given] = self.units[given], 0.0, 1.0
         return self
-
-    def _given(self) -> np.ndarray | None:
-        """True for the columns that have a unit."""
-        return None if self.units is None else ~np.isnan(self.units)
 
     def transform(self, X: np.ndarray) -> np.ndarray:
         """The rows in this view."""
@@ -66,5 +62,4 @@ class ColumnView(BaseEstimator):
         away = (X - self.median_) / self.width_
         if self.kind != "bent":
             return away
-        given = self._given()
-        return np.arcsinh(away) if given is None else np.arcsinh(away, out=away, where=~given)
+        return np.arcsinh(away) if self.units is None else np.arcsinh(away, out=away, where=np.isnan(self.units))

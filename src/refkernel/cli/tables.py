@@ -139,7 +139,7 @@ def inspect(model: ModelFile) -> None:
     """Say what a model is and what it was trained on."""
     with clear_errors():
         from ..tables import load_table_model
-        from ..tables.columns import named
+        from ..tables.wording import named
 
         saved = load_table_model(model)
         _print_pairs(_identity(saved))
@@ -203,13 +203,13 @@ def _notes(notes):
 
 
 def _counted(count: int, thing: str, things: str | None = None) -> str:
-    from ..tables.columns import counted
+    from ..tables.wording import counted
 
     return counted(count, thing, things)
 
 
 def _score_notes(result) -> list[str]:
-    from ..tables.columns import named
+    from ..tables.wording import named
 
     notes = list(result.notes)
     if result.defused:

@@ -1,4 +1,4 @@
-"""Tables from CSV and Parquet files: block by block, every column by its name, and a message for every file that is not a table.
+"""Tables from CSV, Parquet and Excel files: block by block, every column by its name, and a message for every file that is not a table.
 
 Cells of a CSV file stay the text that they are. What they mean is decided in ``columns``.
 """
@@ -6,14 +6,17 @@ Cells of a CSV file stay the text that they are. What they mean is decided in ``
 from __future__ import annotations
 
 import csv
+import gzip
 import os
 import re
+import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from io import StringIO
+from io import StringIO, TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Protocol
 
 import pandas as pd
 
@@ -37,7 +40,8 @@ BLOCK_BYTES = 1 << 21
 BLOCK_ROWS = 1 << 14
 """Rows of a block where rows are counted."""
 
-EXCEL = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
+EXCEL = (".xlsx", ".xlsm")
+OTHER_WORKBOOKS = (".xls", ".xlsb", ".ods", ".numbers")
 WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 """How workbooks begin: a zip archive, or the older container of Microsoft Office."""
 
@@ -50,39 +54,69 @@ BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
 @dataclass(frozen=True)
 class CsvFormat:
-    """How CSV files are written. A delimiter of None is detected."""
+    """How CSV files are written, and which sheet of a workbook to read. A delimiter of None is detected."""
 
     delimiter: str | None = None
     decimal: str = "."
     encoding: str = "utf-8"
     header: bool | None = None
     """Whether the first line names the columns. None: yes, but ask where it holds numbers."""
+    sheet: str | None = None
+    """By default the first."""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.decimal not in (".", ","):
             raise TableError(f"--decimal {self.decimal!r} must be a point or a comma.")
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise TableError(f"--delimiter {self.delimiter!r} must be one character; a tab is written $'\\t' in a shell, or the word tab.")
 
 
-def open_table(path: Path, form: CsvFormat) -> CsvTable | ParquetTable:
-    """The table in a file, by the ending of its name: .parquet or .pq, and CSV for all others."""
+def open_table(path: Path, form: CsvFormat) -> Table:
+    """The table in a file, by the ending of its name: .parquet or .pq, .xlsx or .xlsm, and CSV (or .csv.gz) for all others."""
     path = Path(path)
     if not path.exists():
         raise TableError(f"{path} does not exist. Check the path.")
     if path.is_dir():
-        raise TableError(f"{path} is a folder. Name a CSV or Parquet file in it.")
+        raise TableError(f"{path} is a folder. Name a CSV, Parquet or Excel file in it.")
     if path.stat().st_size == 0:
         raise TableError(f"{path} is empty (0 bytes). A table needs a header and rows.")
     _check_kind(path)
+    if is_excel(path):
+        from .workbook import WorkbookTable
+
+        return WorkbookTable(path, form)
     return ParquetTable(path) if is_parquet(path) else CsvTable(path, form)
 
 
 def is_parquet(path: Path) -> bool:
+    """Whether a file is to be Parquet, by its name."""
     return Path(path).suffix.lower() in PARQUET
 
 
-def read_whole(table: CsvTable | ParquetTable) -> pd.DataFrame:
+def is_excel(path: Path) -> bool:
+    """Whether a file is to be a workbook that can be read, by its name."""
+    return Path(path).suffix.lower() in EXCEL
+
+
+class Table(Protocol):
+    """A file of rows: the names of its columns, and blocks of rows in their order."""
+
+    path: Path
+    names: list[str]
+    decimal: str
+    delimiter: str
+    notes: list[str]
+
+    def blocks(self) -> Iterator[pd.DataFrame]:
+        """The rows, in their order; an error where there is none."""
+        ...
+
+    def share_read(self) -> float:
+        """How much of the file has been read, from 0 to 1."""
+        ...
+
+
+def read_whole(table: Table) -> pd.DataFrame:
     """All rows of a table that has at least one."""
     blocks = list(table.blocks())
     return blocks[0] if len(blocks) == 1 else pd.concat(blocks, ignore_index=True)
@@ -97,10 +131,10 @@ class CsvTable:
         self.delimiter = form.delimiter or find_delimiter(sample)
         header, self._header_lines = _header(sample, self.delimiter, path)
         if form.header is None:
-            _ask_for_header(header, path)
+            ask_for_header(header, path)
         if form.header is False:
             header, self._header_lines = [""] * len(header), 0
-        self.names = _checked_names(header, path)
+        self.names = checked_names(header, path)
         self._check_delimiter(sample)
         self._size, self._position = path.stat().st_size, lambda: 0
         self.notes: list[str] = []
@@ -127,7 +161,7 @@ class CsvTable:
         try:
             with pa.OSFile(str(self.path)) as file:
                 self._position = lambda: file.tell() if not file.closed else self._size
-                for batch in self._arrow_reader(file):
+                for batch in self._arrow_reader(pa.CompressedInputStream(file, "gzip") if is_gzip(self.path) else file):
                     yield batch.to_pandas(types_mapper=pd.ArrowDtype)
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             if not sum(map(len, self._python_blocks())):  # it names the line; Arrow wants a row after the header
@@ -194,7 +228,7 @@ class CsvTable:
 
     def _python_rows(self):
         """(line, cells) of each row that is not blank, by Python's strict reader."""
-        with self.path.open(encoding=self.encoding, newline="") as file:
+        with open_text(self.path, self.encoding) as file:
             self._position = lambda: os.lseek(file.fileno(), 0, os.SEEK_CUR) if not file.closed else self._size
             reader = csv.reader(file, delimiter=self.delimiter, strict=True)
             start = 1
@@ -266,7 +300,7 @@ class ParquetTable:
             self._file = parquet.ParquetFile(path)
         except pa.ArrowInvalid as error:
             raise TableError(f"{path} is not a Parquet file, or a broken one: {error} Write it again, or end its name in .csv.") from error
-        self.names = _checked_names(self._file.schema_arrow.names, path)
+        self.names = checked_names(self._file.schema_arrow.names, path)
         self._rows, self._read = self._file.metadata.num_rows, 0
         self.notes: list[str] = []
 
@@ -293,6 +327,29 @@ def import_parquet() -> Any:
     return pyarrow.parquet
 
 
+def is_gzip(path: Path) -> bool:
+    """Whether a file is compressed by gzip, by its first bytes."""
+    with path.open("rb") as file:
+        return file.read(len(GZIP_MARK)) == GZIP_MARK
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file, unpacked if it is compressed."""
+    try:
+        with gzip.open(path) if is_gzip(path) else path.open("rb") as file:
+            yield file  # type: ignore[misc]
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise TableError(f"{path} is compressed by gzip and broken ({error}). Copy or write it again.") from error
+
+
+@contextmanager
+def open_text(path: Path, encoding: str) -> Iterator[TextIOWrapper]:
+    """The text of a file, unpacked if it is compressed."""
+    with open_bytes(path) as file, TextIOWrapper(file, encoding=encoding, newline="") as text:
+        yield text
+
+
 def find_delimiter(sample: str) -> str:
     """The delimiter that gives the rows of a sample one and the same number of cells, and most of them; a comma if none does."""
 
@@ -310,15 +367,17 @@ def _cells_of_first_line(sample, delimiter):
     return sample.lstrip("\r\n").splitlines()[0].count(delimiter) + 1
 
 
-def _check_kind(path):
-    """Files that are not text, by their first bytes."""
+def _check_kind(path: Path) -> None:
+    """Workbooks that cannot be read, and workbooks whose name says they are something else, by their first bytes."""
     with path.open("rb") as file:
         start = file.read(max(map(len, WORKBOOKS)))
-    if path.suffix.lower() in EXCEL or (start.startswith(WORKBOOKS) and not is_parquet(path)):
-        raise TableError(f"{path} is a workbook of Excel or a similar program. Save its sheet as a CSV file (UTF-8), and pass that.")
+    if path.suffix.lower() in OTHER_WORKBOOKS:
+        raise TableError(f"{path} is a workbook of a kind that cannot be read. Save it as .xlsx or as CSV (UTF-8), and pass that.")
+    if start.startswith(WORKBOOKS) and not is_parquet(path) and not is_excel(path):
+        raise TableError(f"{path} is a workbook or a zip archive. If it is an Excel file, end its name in .xlsx; else unpack it.")
 
 
-def _ask_for_header(header, path):
+def ask_for_header(header, path):
     """An error for a first line that seems to be a row: all cells are numbers, or some have decimals."""
     cells = [cell.strip() for cell in header if cell.strip()]
     found = [cell for cell in cells if _is_number(cell)]
@@ -333,7 +392,7 @@ def _blocks_of_bytes(path, encoding):
     """The bytes of a file, block by block, in an encoding where ASCII characters are single bytes."""
     wide = encoding.lower().replace("_", "-").startswith(("utf-16", "utf16", "utf-32", "utf32"))
     try:
-        with path.open(encoding=encoding, newline="") if wide else path.open("rb") as file:
+        with open_text(path, encoding) if wide else open_bytes(path) as file:
             while block := file.read(BLOCK_BYTES):
                 if block[-1:] in ("\r", b"\r"):  # its line feed may come next
                     block += file.read(1)
@@ -362,14 +421,12 @@ def _plain(column):
 
 def _sample(path, encoding):
     """The first whole lines of a file (its only line, if it has one)."""
-    with path.open("rb") as file:
+    with open_bytes(path) as file:
         mark = file.read(2)
-    if mark == GZIP_MARK:
-        raise TableError(f"{path} is compressed (gzip). Unpack it first.")
     if mark in BYTE_ORDER_MARKS and encoding == "utf-8-sig":
         raise TableError(f"{path} is not UTF-8 but UTF-16. Pass --encoding {BYTE_ORDER_MARKS[mark]}.")
     try:
-        with path.open(encoding=encoding, newline="") as file:
+        with open_text(path, encoding) as file:
             sample, rest = file.read(SAMPLE_BYTES), file.read(1)
     except UnicodeDecodeError as error:
         raise _not_decoded(path, error, encoding) from error
@@ -402,7 +459,7 @@ def _header(sample, delimiter, path):
     return header, reader.line_num
 
 
-def _checked_names(header, path):
+def checked_names(header, path):
     """Stripped column names; a column without one is called by its number."""
     names = [name.strip() or f"column {number}" for number, name in enumerate(header, start=1)]
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
