@@ -72,7 +72,7 @@ def _measured(labels, name) -> str:
 
 
 def _column_lines(summary) -> list[tuple[str, str]]:
-    from ..tables.columns import named
+    from ..tables.wording import named
 
     columns, rows = summary["columns"], summary["rows"]
     outside = sorted(((c.get("below_range", 0) + c.get("above_range", 0), c["name"]) for c in columns), reverse=True)
@@ -93,7 +93,7 @@ def _column_lines(summary) -> list[tuple[str, str]]:
 def _drift_lines(drift) -> list[tuple[str, str]]:
     if drift is None:
         return []
-    from ..tables.columns import counted
+    from ..tables.wording import counted
 
     columns, level = drift["columns"], f"({100 * drift['level']:g} % level, corrected for {counted(drift['tests'], 'test')})"
     scores = "" if drift["scores"] is None else "; the scores differ too" if drift["scores"]["drift"] else "; the scores are like training's"

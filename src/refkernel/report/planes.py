@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._encoding import NUMBER
 from .._threads import one_blas_thread
 from ..exceptions import TableError
 from ..tables import TableModel
@@ -34,7 +35,7 @@ def plane_chart(saved: TableModel, kept: Kept, features: tuple[str, ...] = ()) -
 
 def _of_columns(saved, kept, features):
     """The plane of two columns, all others at their median or most frequent value."""
-    numeric = [feature.name for feature in saved.features if feature.categories is None]
+    numeric = [feature.name for feature in saved.features if feature.kind == NUMBER]
     if len(features) != 2 or features[0] == features[1] or not set(features) <= set(numeric):
         raise TableError(f"--features {','.join(features)} must be two different numeric columns of the model: {', '.join(numeric)}.")
     known = kept.X[list(features)].notna().all(axis=1).to_numpy()

@@ -10,7 +10,7 @@ import numpy as np
 from ..drift import LEVEL, Categories, Column, ColumnDrift, Drift
 from ..drift.monitor import NumbersCount
 from ..tables import TableModel
-from ..tables.columns import counted, named
+from ..tables.wording import counted, named
 from ..tables.reasons import Reason, normal_of, number, reasons_of
 from ..tables.summary import Watch, training_columns
 from .charts import column_chart, score_chart, trained_scores
@@ -121,20 +121,10 @@ def _learnt(saved: TableModel) -> list[tuple[str, str]]:
     lines = [("kind", type(detector).__name__)]
     if "choice" in training:
         lines.append(("choice", training["choice"]))
-        low, high = training["false_alarm_interval"]
-        lines.append(
-            (
-                "promise",
-                f"{percent(training['false_alarm_rate'])} of new normal rows are flagged, expected; with a probability of 90 % the rate of "
-                f"this threshold is between {100 * low:.2g} and {100 * high:.2g} %. It holds as long as new normal rows are like those of training.",
-            )
-        )
-        lines.append(("made-up outliers", f"told from left-out training rows with an AUROC of {training['made_up_auc']:.3f}"))
     elif training:
         lines.append(("choice", f"nu = {training['nu']:g}, scale = {training['scale']:g}, references: {about['recipe']['references']}"))
-        lines.append(
-            ("promise", f"none: {percent(training['accepted_targets'])} of the training rows are accepted, and of new ones probably fewer")
-        )
+    if training:
+        lines += [("promise", _promise(training)), ("made-up outliers", _made_up(training))]
     if training.get("rejected_outliers") is not None:
         lines.append(("known outliers", f"{percent(training['rejected_outliers'])} of those in the training table are rejected"))
     if data:
@@ -146,6 +136,26 @@ def _learnt(saved: TableModel) -> list[tuple[str, str]]:
     lines.append(("threshold", f"score ≥ {detector.offset_:.6g}"))
     versions = ", ".join(f"{name} {version}" for name, version in saved.metadata["versions"].items())
     return [*lines, ("made", saved.metadata["created"]), ("versions", versions)]
+
+
+def _promise(training: dict[str, Any]) -> str:
+    if training.get("false_alarm_rate") is None:
+        return f"none: {percent(training['accepted_targets'])} of the training rows are accepted, and of new ones probably fewer"
+    low, high = training["false_alarm_interval"]
+    rate, interval = percent(training["false_alarm_rate"]), f"{100 * low:.2g} and {100 * high:.2g} %"
+    if "choice" not in training:
+        return f"none. {rate} of {training['held_out_rows']:,} held-out training rows were flagged (90 % interval: between {interval})"
+    return (
+        f"{rate} of new normal rows are flagged, expected; with a probability of 90 % the rate of this threshold is between {interval}. "
+        "It holds as long as new normal rows are like those of training."
+    )
+
+
+def _made_up(training: dict[str, Any]) -> str:
+    caught, auc = training.get("made_up_caught"), training.get("made_up_auc")
+    texts = [] if caught is None else [f"{percent(caught)} are caught"]
+    texts += [] if auc is None else [f"told from left-out training rows with an AUROC of {auc:.3f}"]
+    return ", ".join(texts) or "not tried"
 
 
 def _feature(saved: TableModel, column: Column) -> dict[str, Any]:

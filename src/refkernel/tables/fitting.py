@@ -21,6 +21,7 @@ from ..exceptions import FarSamplesWarning, TableError
 from .cells import texts
 from .checks import check_finite, check_not_empty, missing_counts, missing_message, row_names
 from .columns import Feature, learn
+from .expected import expectations
 from .reading import CsvFormat, open_table, read_whole
 from .recipe import AUTO, AUTO_MODEL, NONE, OTHER, Recipe, Rows, pipeline, search_of
 from .wording import counted, named, option
@@ -77,7 +78,7 @@ def fit_file(
     _check_cells(X, recipe, notes)
     fitted, recipe, found = _fit(features, X, y, recipe, notes)
     _note_columns(fitted[0].columns, X[y != OUTLIER], notes)
-    training = facts(fitted, X, y)
+    training = facts(fitted, X, y) | expectations(fitted, X, y, recipe.seed)
     if training["accepts_far"]:
         notes.append(ACCEPTS_FAR)
     about = {

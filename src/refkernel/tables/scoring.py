@@ -150,13 +150,21 @@ ABOUT = {
 }
 """What ``refkernel fit`` writes about a model, as a pattern of ``mismatch``."""
 
+EXPECTED = {
+    "false_alarm_rate": (float, None),
+    "false_alarm_interval": ([float], None),
+    "held_out_rows": (int, None),
+    "made_up_caught": (float, None),
+}
+"""What it also writes about the training where it is known; files of version 0.1 lack some of it."""
+
 
 def load_table_model(path: Path) -> TableModel:
     """A model of ``refkernel fit``, or another one that was fitted on a data frame of numbers."""
     saved = open_model(path)
     model, about = saved.model, saved.metadata["about"]
     if "made_by" in about or "features" in about:
-        problem = mismatch(about, ABOUT)
+        problem = mismatch(about, ABOUT) or mismatch({name: about["training"].get(name) for name in EXPECTED}, EXPECTED, "training")
         if problem:
             raise ModelFileError(f"{path}: {problem} in its description. The file is damaged or forged: make it again with refkernel fit.")
         features = [Feature.from_dict(item) for item in about["features"]]

@@ -8,17 +8,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import beta
 from sklearn.metrics import roc_auc_score
 
 from .._validation import OUTLIER
 from ..drift import Column, Drift, DriftMonitor, column_from_dict
 from ..exceptions import ModelFileError, TableError
-from .columns import named, texts
+from .cells import texts
+from .expected import measured_rate
 from .scoring import TableModel
-
-CONFIDENCE = 0.9
-"""Of the intervals of measured rates."""
+from .wording import named
 
 
 @dataclass(frozen=True)
@@ -148,8 +146,8 @@ class Watch:
             "normal_rows": int(normal.sum()),
             "other_rows": int(others.sum()),
             "rows_without_label": int((kinds == 0).sum()),
-            **_rate("false_alarm", flagged[normal]),
-            **_rate("caught", flagged[others]),
+            **measured_rate("false_alarm", flagged[normal]),
+            **measured_rate("caught", flagged[others]),
             "auroc": float(roc_auc_score(normal[kinds != 0], self.scores[kinds != 0])) if both else None,
         }
 
@@ -157,14 +155,3 @@ class Watch:
 def _kinds(column: pd.Series, target: str) -> np.ndarray:
     values = texts(column)
     return np.where(values == target, 1, np.where(values == values, OUTLIER, 0)).astype(np.int8)
-
-
-def _rate(name: str, flagged: np.ndarray) -> dict[str, Any]:
-    """A measured share and its exact interval (Clopper and Pearson)."""
-    count, n = int(flagged.sum()), flagged.size
-    if not n:
-        return {f"{name}_rate": None, f"{name}_interval": None}
-    tail = (1.0 - CONFIDENCE) / 2
-    low = float(beta.ppf(tail, count, n - count + 1)) if count else 0.0
-    high = float(beta.ppf(1 - tail, count + 1, n - count)) if count < n else 1.0
-    return {f"{name}_rate": count / n, f"{name}_interval": [low, high]}
