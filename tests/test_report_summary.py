@@ -14,7 +14,7 @@ pytest.importorskip("skops")
 from typer.testing import CliRunner
 
 from refkernel.cli import app
-from refkernel.drift import describe
+from refkernel.explanations import explain
 from refkernel.tables import TableError, load_table_model
 from refkernel.tables.reasons import reasons_of
 from refkernel.tables.summary import Kept, Watch, labels_for, training_columns
@@ -165,12 +165,22 @@ def test_rows_that_are_kept_are_spread_evenly_whatever_the_blocks(folder):
     assert isinstance(kept[0].spread_rows, Kept)
 
 
-def test_the_first_reason_is_the_cell_that_training_never_had_or_had_least():
-    rng = np.random.default_rng(0)
-    train = pd.DataFrame({"a": rng.normal(size=500), "b": rng.normal(size=500) * 100})
-    train["c"] = pd.Series(["x"] * 490 + ["y"] * 10, dtype=object)
-    new = pd.DataFrame({"a": [0.0, 9.0, 0.0, 0.0], "b": [0.0, 150.0, 0.0, np.nan], "c": pd.Series(["y", "x", "z", "x"], dtype=object)})
-    reasons = reasons_of(describe(train), new, 1)
-    assert [row[0].column for row in reasons] == ["c", "a", "c", "b"]
-    assert [row[0].share for row in reasons] == [0.02, 0.0, 0.0, 0.0]
-    assert reasons[3][0].value == "missing"
+def test_the_first_reason_is_the_cell_that_training_never_had(folder):
+    saved = load_table_model(folder / "model.rk")
+    new = pd.DataFrame({"width": [30.0, 10.0, 10.0], "height": [5.0, -9.0, 5.0], "colour": pd.Series(["red", "red", "blue"], dtype=object)})
+    reasons = reasons_of(saved, new, 1)
+    assert [row[0].column for row in reasons] == ["width", "height", "colour"]
+    assert all(row[0].outside for row in reasons)
+    assert [row[0].weight for row in reasons] == pytest.approx(explain(saved.model, new).values.min(axis=1))
+
+
+def test_where_a_model_cannot_be_explained_the_rarest_cell_comes_first(folder, monkeypatch):
+    def refuse(model, X):
+        raise TypeError("cannot be explained")
+
+    monkeypatch.setattr("refkernel.tables.reasons.explain", refuse)
+    saved = load_table_model(folder / "model.rk")
+    new = pd.DataFrame({"width": [13.5, 10.0, 10.0], "height": [5.0, -9.0, 5.0], "colour": pd.Series(["red", "red", "blue"], dtype=object)})
+    reasons = reasons_of(saved, new, 1)
+    assert [row[0].column for row in reasons] == ["width", "height", "colour"]
+    assert [row[0].weight for row in reasons] == [None] * 3

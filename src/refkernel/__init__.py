@@ -9,7 +9,7 @@ from .auto import AutoDetector
 from .calibration import ConformalDetector
 from .ellipsoid import ESVDD
 from .exceptions import DegenerateSolutionWarning, FarSamplesWarning, ModelFileError
-from .explanations import Explanation, explain
+from .explanations import Counterfactuals, Explanation, counterfactuals, explain
 from .feature_map import NPT, ReferenceKernel, ReferenceMap
 from .kernels import RBF
 from .model_selection import OneClassGridSearch
@@ -31,6 +31,7 @@ __all__ = [
     "SVDD",
     "AutoDetector",
     "ConformalDetector",
+    "Counterfactuals",
     "DegenerateSolutionWarning",
     "Explanation",
     "FarSamplesWarning",
@@ -43,6 +44,7 @@ __all__ = [
     "TargetImputer",
     "TargetScaler",
     "calibration",
+    "counterfactuals",
     "datasets",
     "exceptions",
     "explain",

@@ -120,12 +120,17 @@ def _print_drifted(summary) -> None:
 
 def _print_worst(worst) -> None:
     has_p = worst[0]["p_value"] is not None
-    table = Table("row", "score", *(["p-value"] if has_p else []), "label", "what speaks against it (normal)")
+    table = Table("row", "score", *(["p-value"] if has_p else []), "label", "what speaks against it")
     for item in worst:
-        reasons = "\n".join(f"{r['column']} = {r['value']} ({r['normal']})" for r in item["reasons"])
+        reasons = "\n".join(map(_reason, item["reasons"]))
         p = [f"{item['p_value']:.2g}"] if has_p else []
         table.add_row(f"{item['row']:,}", f"{item['score']:.4g}", *p, str(item["label"]), shown(reasons))
     console.print(table)
+
+
+def _reason(reason) -> str:
+    normal = f"normal: {reason['normal']}" if reason["outside"] else f"within {reason['normal']}, but not beside the others"
+    return f"{reason['column']} = {reason['value']} ({normal})"
 
 
 def _worst(watch) -> list[dict[str, Any]]:

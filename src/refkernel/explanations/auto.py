@@ -19,11 +19,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .._jit import njit
 from .._threads import share_rows
 from ..auto import AutoDetector
 from ..auto.descriptions import Neighbours, Residual
-from .loops import LARGEST, path_of_pairs
+from .loops import LARGEST, neighbour_terms, path_of_pairs
 
 __all__ = ["AutoForm"]
 
@@ -56,6 +55,10 @@ class AutoForm:
     def shapley(self, X: np.ndarray, feature: np.ndarray, count: int) -> np.ndarray:
         """Not known in polynomial time."""
         raise ValueError('method="shapley" is for models of one kernel. AutoDetector is explained by method="path".')
+
+    def error_bound(self, count: int) -> float:
+        """Nothing is approximated."""
+        return 0.0
 
 
 @singledispatch
@@ -96,13 +99,3 @@ def _(part: Residual) -> Callable[[np.ndarray, np.ndarray, int], Terms]:
         return [(terms, part.score(Z)[0])]
 
     return terms_of
-
-
-@njit(cache=True, nogil=True)
-def neighbour_terms(Z, columns, index, weight, feature, terms):
-    """Add Σ_k weight_ik |z_ij - columns_j,index_ik| to terms_ig, g the feature of column j. Mutates terms."""
-    for i in range(len(Z)):
-        for k in range(index.shape[1]):
-            if weight[i, k] > 0.0:
-                for j in range(Z.shape[1]):
-                    terms[i, feature[j]] += weight[i, k] * abs(Z[i, j] - columns[j, index[i, k]])

@@ -15,7 +15,7 @@ from .._validation import check_choice
 from ..auto import AutoDetector
 from .auto import AutoForm
 from .forms import form_of
-from .sources import sources_of, unwrapped
+from .sources import SHARED, sources_of, unwrapped
 
 __all__ = ["Explanation", "explain"]
 
@@ -135,16 +135,30 @@ class Explainer:
         """Explain as :func:`explain` does."""
         check_choice("method", method, METHODS)
         method = self._default if method == "auto" else method
-        columns = names_of(self._model, X)
-        names, feature_of = _features(columns, groups or {})
-        Z, feature = X, feature_of
+        names, feature_of = _features(names_of(self._model, X), groups or {})
+        Z, source = X, np.arange(feature_of.size)
         for step in self._before:
-            feature = feature[sources_of(step, feature.size)]
+            found = sources_of(step, source.size)
+            source = np.where(found == SHARED, SHARED, source[found])
             Z = step.transform(Z)
         Z = validate_data(self._final, Z.toarray() if sp.issparse(Z) else Z, reset=False, dtype=np.float64, order="C")
-        values = getattr(self._form, method)(Z, feature, len(names))
-        bound = self._form.error_bound(len(names)) if method == "shapley" else 0.0
+        is_shared = source == SHARED
+        players = len(names) + is_shared.any()
+        feature = np.where(is_shared, len(names), feature_of[source])
+        values = getattr(self._form, method)(Z, feature, players)
+        if is_shared.any():
+            values = _given_out(values, self._before[0].violations(X), feature_of)
+        bound = self._form.error_bound(players) if method == "shapley" else 0.0
         return Explanation(values, self._form.baseline, names, method, bound)
+
+
+def _given_out(values: np.ndarray, owned: np.ndarray, feature_of: np.ndarray) -> np.ndarray:
+    """The values without the last column, which goes in equal parts to the features of the columns that own it in each row."""
+    owners = np.zeros((len(values), values.shape[1] - 1))
+    np.maximum.at(owners.T, feature_of, owned.T.astype(np.float64))
+    nobody = ~owners.any(axis=1)
+    owners[nobody] = 1.0  # nothing is to be given out there
+    return values[:, :-1] + owners * (values[:, -1] / owners.sum(axis=1))[:, None]
 
 
 def names_of(model: Any, X: Any) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from .._one_class import OneClassClassifier
 from .._threads import share_rows
 from ..feature_map import ReferenceFit
-from ..kernels import RBF, Kernel, Laplacian, Linear, Product, Scaled, Sum
+from ..kernels import RBF, Laplacian, Linear, Product, Scaled, Sum
 from ..residual import ReferenceResidual
 from .loops import path_of_pairs, path_of_sums, shapley_of_pairs, shapley_of_sums
 from .nodes import error_bound, nodes
@@ -24,6 +24,10 @@ WHAT_WORKS = (
     "Explanations need kernels that are products over features: RBF, Laplacian, their products, sums and multiples, and reference kernels "
     "on them; Linear alone or in a sum."
 )
+
+
+Loop: TypeAlias = Callable[..., None]
+"""A jitted function of ``loops``, which adds to its last argument."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,9 @@ class Products:
 class ProductForm:
     """score(x) = constant + Σ_a weight_a p_a(x) + Σ_ab pair_ab p_a(x) p_b(x) + linear'x + curvature Σ_j x_j².
 
-    p_a(x) = exp(-Σ_j square_kj (x_j - z_j)² + absolute_kj |x_j - z_j|) for kind k and centre z, all centres of kind 0 first. A feature is switched off by leaving its factors
-    and its terms out, so that ``constant`` and all weights together are the score of a row that agrees with everything.
+    p_a(x) = exp(-Σ_j square_kj (x_j - z_j)² + absolute_kj |x_j - z_j|) for kind k and centre z, all centres of kind 0 first. A feature
+    is switched off by leaving its factors and its terms out. ``constant`` and all weights together are then the score of a
+    row that agrees with everything.
     """
 
     centres: np.ndarray
@@ -72,7 +77,7 @@ class ProductForm:
         size = np.abs(self.weight).sum() + (0.0 if self.pair is None else np.abs(self.pair).sum())
         return error_bound(nodes(count)[0].size, count) * float(size)
 
-    def _added(self, X: np.ndarray, feature: np.ndarray, count: int, sums: Callable, pairs: Callable, rule: tuple) -> np.ndarray:
+    def _added(self, X: np.ndarray, feature: np.ndarray, count: int, sums: Loop, pairs: Loop, rule: tuple[np.ndarray, ...]) -> np.ndarray:
         terms = self.linear * X + self.curvature * X**2
         phi = np.zeros((len(X), count))
         np.add.at(phi.T, feature, terms.T)
@@ -118,8 +123,9 @@ def _(kernel: Scaled, d: int) -> Products:
 @products_of.register
 def _(kernel: Sum, d: int) -> Products:
     first, second = products_of(kernel.first, d), products_of(kernel.second, d)
-    joined = (np.concatenate([getattr(first, name), getattr(second, name)]) for name in ("factor", "square", "absolute"))
-    return Products(*joined, first.linear + second.linear)
+    factor = np.concatenate([first.factor, second.factor])
+    square, absolute = np.vstack([first.square, second.square]), np.vstack([first.absolute, second.absolute])
+    return Products(factor, square, absolute, first.linear + second.linear)
 
 
 @products_of.register

@@ -165,3 +165,13 @@ def path_of_pairs(X, columns, square, absolute, feature, pair, phi):
                 added += both
             share[r] = added + pair[r, r] * c_r * (2.0 + c_r) / total_r
         add_path(e, share, phi[i])
+
+
+@njit(cache=True, nogil=True)
+def neighbour_terms(Z, columns, index, weight, feature, terms):
+    """Add Σ_k weight_ik |z_ij - columns_j,index_ik| to terms_ig, g the feature of column j. Mutates terms."""
+    for i in range(len(Z)):
+        for k in range(index.shape[1]):
+            if weight[i, k] > 0.0:
+                for j in range(Z.shape[1]):
+                    terms[i, feature[j]] += weight[i, k] * abs(Z[i, j] - columns[j, index[i, k]])

@@ -13,9 +13,13 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Normalizer, OneHotEncoder
 
+from .._encoding import TableEncoder
 from ..preprocessing import TargetScaler
 
-__all__ = ["sources_of", "unwrapped"]
+__all__ = ["SHARED", "sources_of", "unwrapped"]
+
+SHARED = -1
+"""The source of a column that belongs to some of the input's columns, other ones in each row."""
 
 
 def unwrapped(model: Any) -> tuple[list[Any], Any]:
@@ -58,6 +62,14 @@ sources_of.register(Normalizer, sources_of.dispatch(object))  # its columns keep
 @sources_of.register
 def _(step: TargetScaler, columns: int) -> np.ndarray:
     return np.flatnonzero(step.kept_)
+
+
+@sources_of.register
+def _(step: TableEncoder, columns: int) -> np.ndarray:
+    found = np.full(step.units_.size, SHARED)
+    for number, column in enumerate(step.columns):
+        found[list(column.encoded)] = number
+    return found
 
 
 @sources_of.register

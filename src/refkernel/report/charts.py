@@ -8,6 +8,7 @@ import numpy as np
 
 from .._validation import OUTLIER
 from ..drift import Categories, ColumnDrift
+from ..explanations.normal import Normal
 from ..tables import TableModel
 
 __all__ = ["column_chart", "score_chart", "short", "trained_scores"]
@@ -50,30 +51,23 @@ def score_chart(trained: np.ndarray, scores: np.ndarray, kinds: np.ndarray | Non
     return {"edges": edges.tolist(), "sets": {name: short(values) for name, values in shares.items()}, "below": bool(together.min() < low)}
 
 
-def column_chart(found: ColumnDrift) -> dict[str, Any]:
-    """Shares of rows by value, in training and now."""
+def column_chart(found: ColumnDrift, normal: Normal) -> dict[str, Any]:
+    """Shares of rows by value, in training and now. The first and the last bar are values outside the range of training."""
     count = found.count
     if isinstance(count.column, Categories):
         return _levels_chart(count)
     old, knots, now = count.column, count.column.knots, count.rows - count.missing
-    if knots.size < 2 or not now:
-        outside = count.outside
-        inside = now - sum(outside)
-        labels = [f"below {knots[0]:g}", f"{knots[0]:g}", f"above {knots[-1]:g}"] if knots.size else ["values"]
-        parts = [outside[0], inside, outside[1]] if knots.size else [now]
-        then = [0.0, 1.0 if old.present else 0.0, 0.0] if knots.size else [0.0]
-        return {"labels": labels, "then": then, "now": [part / max(now, 1) for part in parts]}
-    low, high = knots[0], knots[-1]
-    edges = knots if knots.size <= COLUMN_BINS else np.linspace(low, high, COLUMN_BINS + 1)[1:]
-    then, new = (np.interp(edges, knots, values) if knots.size > COLUMN_BINS else values for values in (old.at_most, count.at_most))
-    first = [f"≤ {edges[0]:.4g}"] if knots.size > COLUMN_BINS else [f"{edges[0]:.4g}"]
-    labels = ["below", *first, *(f"{edge:.4g}" for edge in edges[1:]), "above"]
-    outside = count.outside
-    parts = np.diff(np.concatenate([[outside[0]], new]))
+    if not knots.size:
+        return {"labels": ["any value"], "then": [0.0], "now": [float(now > 0)]}
+    few = knots.size <= COLUMN_BINS
+    edges = knots if few else np.linspace(knots[0], knots[-1], COLUMN_BINS + 1)[1:]
+    then, new = (values if few else np.interp(edges, knots, values) for values in (old.at_most, count.at_most))
+    below, above = count.outside
+    labels = [normal.written(edge) if few else f"≤ {normal.written(edge)}" for edge in edges]
     return {
-        "labels": labels,
-        "then": short(np.concatenate([[0.0], np.diff(then, prepend=0), [0.0]]) / max(old.present, 1)),
-        "now": short(np.concatenate([[outside[0]], parts, [outside[1]]]) / now),
+        "labels": ["below", *labels, "above"],
+        "then": short(np.concatenate([[0.0], np.diff(then, prepend=0.0), [0.0]]) / max(old.present, 1)),
+        "now": short(np.concatenate([[below], np.diff(new, prepend=below), [above]]) / max(now, 1)),
     }
 
 

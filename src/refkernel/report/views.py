@@ -9,15 +9,19 @@ import numpy as np
 
 from ..drift import LEVEL, Categories, Column, ColumnDrift, Drift
 from ..drift.monitor import NumbersCount
+from ..explanations.normal import Normal
 from ..tables import TableModel
 from ..tables.wording import counted, named
-from ..tables.reasons import Reason, normal_of, number, reasons_of
+from ..tables.reasons import Reason, normals_of, reasons_of
 from ..tables.summary import Watch, training_columns
 from .charts import column_chart, score_chart, trained_scores
 from .planes import plane_chart
 from .thresholds import thresholds
 
 __all__ = ["page_values"]
+
+TAIL = 0.01
+"""What is normal in a column of numbers leaves out this share of the training values on each side."""
 
 MOST_CELLS = 40
 """Cells of a row that the page shows; more would hide the rows."""
@@ -32,7 +36,9 @@ MOST_CHARTS = 200
 def page_values(watch: Watch, data: Path | None, features: tuple[str, ...] = ()) -> dict[str, Any]:
     """All values of the template."""
     saved, drift = watch.saved, watch.drift() if watch.rows else None
-    columns = training_columns(saved)
+    columns, normals = training_columns(saved), normals_of(saved)
+    kinds = [feature.kind for feature in saved.features] if columns else []
+    written = dict(zip((column.name for column in columns), normals, strict=True))
     steps = thresholds(saved, watch.scores, watch.kinds)
     plane = plane_chart(saved, watch.spread_rows, features) if watch.spread_rows is not None else None
     by_drift = [] if drift is None else sorted(drift.columns, key=lambda column: (not column.found, -column.difference))
@@ -46,14 +52,14 @@ def page_values(watch: Watch, data: Path | None, features: tuple[str, ...] = ())
         "is_training": data is not None and data.name == (saved.about.get("data") or {}).get("file"),
         "tiles": _tiles(watch, steps, drift, agreement),
         "learnt": _learnt(saved),
-        "features": [_feature(saved, column) for column in columns] or [_bare(feature) for feature in saved.features],
+        "features": [_feature(*item) for item in zip(columns, kinds, normals_of(saved, TAIL), normals, strict=True)] or [_bare(feature) for feature in saved.features],
         "agreement": agreement,
         "worst": _worst(watch, worst),
         "explained": bool(worst) and all(reason.weight is not None for row in worst for reason in row),
         "cell_names": cells["names"],
         "rows": watch.rows,
         "drift": drift,
-        "drift_rows": [] if drift is None else [_drift_row(column, place < MOST_CHARTS) for place, column in enumerate(by_drift)],
+        "drift_rows": [] if drift is None else [_drift_row(column, written[column.name], place < MOST_CHARTS) for place, column in enumerate(by_drift)],
         "drift_words": None if drift is None else drift_words(drift),
         "has_plane": plane is not None,
         "is_slice": plane is not None and plane["slice"],
@@ -65,7 +71,7 @@ def page_values(watch: Watch, data: Path | None, features: tuple[str, ...] = ())
             "scores": score_chart(trained_scores(saved), watch.scores, watch.kinds),
             "plane": plane,
             "cells": cells,
-            "columns": [{"name": column.name, **column_chart(column)} for column in charted],
+            "columns": [{"name": column.name, **column_chart(column, written[column.name])} for column in charted],
             "rows": watch.rows,
             "normal_rows": agreement["normal_rows"] if agreement else 0,
             "other_rows": agreement["other_rows"] if agreement else 0,
@@ -158,23 +164,19 @@ def _made_up(training: dict[str, Any]) -> str:
     return ", ".join(texts) or "not tried"
 
 
-def _feature(saved: TableModel, column: Column) -> dict[str, Any]:
+def _feature(column: Column, kind: str, normal: Normal, everything: Normal) -> dict[str, Any]:
     share = column.missing / column.rows if column.rows else 0.0
-    base = {"name": column.name, "kind": column.kind, "missing": percent(share), "missing_sort": share, "normal": normal_of(column)}
-    if isinstance(column, Categories):
-        return base | {"range": counted(len(column.levels), "level"), "median": "", "median_sort": ""}
-    knots = column.knots
-    everything = f"{number(knots[0])} … {number(knots[-1])}" if knots.size else ""
-    median = column.quantile(0.5)
-    there = knots.size > 0
-    return base | {"range": everything, "median": number(median) if there else "", "median_sort": median if there else ""}
+    base = {"name": column.name, "kind": kind, "missing": percent(share), "missing_sort": share, "normal": str(normal)}
+    if isinstance(column, Categories) or normal.typical is None:
+        levels = counted(len(column.levels), "level") if isinstance(column, Categories) else ""
+        return base | {"range": levels, "median": "", "median_sort": ""}
+    return base | {"range": str(everything), "median": normal.written(normal.typical), "median_sort": normal.typical}
 
 
 def _bare(feature) -> dict[str, Any]:
-    kind = "number" if feature.categories is None else "category"
     normal = "" if feature.categories is None else named(feature.categories)
     unknown = {"range": "", "median": "", "median_sort": "", "missing": "", "missing_sort": ""}
-    return {"name": feature.name, "kind": kind, "normal": normal, **unknown}
+    return {"name": feature.name, "kind": feature.kind, "normal": normal, **unknown}
 
 
 def _worst(watch: Watch, reasons: list[list[Reason]]) -> list[dict[str, Any]]:
@@ -193,7 +195,7 @@ def _worst(watch: Watch, reasons: list[list[Reason]]) -> list[dict[str, Any]]:
                 "p": None if p_values[i] is None else float(p_values[i]),
                 "p_text": "" if p_values[i] is None else f"{p_values[i]:.2g}",
                 "label": "" if label is None else _cut(kept.cells[label].iloc[i]),
-                "reasons": [(reason.column, _cut(reason.value), reason.normal) for reason in reasons[i]],
+                "reasons": [(reason.column, _cut(reason.value), reason.normal, reason.outside) for reason in reasons[i]],
             }
         )
     return found
@@ -214,7 +216,7 @@ def _cut(cell) -> str:
     return text if len(text) <= MOST_TEXT else f"{text[: MOST_TEXT - 1]}…"
 
 
-def _drift_row(found: ColumnDrift, has_chart: bool) -> dict[str, Any]:
+def _drift_row(found: ColumnDrift, normal: Normal, has_chart: bool) -> dict[str, Any]:
     count = found.count
     column = count.column
     now, then = (part.missing / part.rows if part.rows else 0.0 for part in (count, column))
@@ -233,14 +235,14 @@ def _drift_row(found: ColumnDrift, has_chart: bool) -> dict[str, Any]:
         return row | {"change": "", "change_sort": "", "outside": f"{count.unseen_rows:,} never seen" if count.unseen_rows else "", "outside_sort": count.unseen_rows}
     low, high = count.outside
     median, now_median = count.column.quantile(0.5), count.median()
-    change = f"{_shown(median)} → {_shown(now_median)}"
+    change = f"{_shown(normal, median)} → {_shown(normal, now_median)}"
     moved = now_median - median
     texts = [f"{part:,} {side}" for part, side in ((low, "below"), (high, "above")) if part]
     return row | {"change": change, "change_sort": "" if np.isnan(moved) else moved, "outside": ", ".join(texts), "outside_sort": low + high}
 
 
-def _shown(value: float) -> str:
-    return "–" if np.isnan(value) else number(value)
+def _shown(normal: Normal, value: float) -> str:
+    return "–" if np.isnan(value) else normal.written(value)
 
 
 def _licences() -> list[tuple[str, str]]:

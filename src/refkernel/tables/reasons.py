@@ -8,46 +8,44 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._encoding import DATE
 from ..drift import Categories, Column
 from ..explanations import explain
+from ..explanations.normal import Normal
+from ..explanations.reasons import worst_features
 from .scoring import TableModel
 from .summary import training_columns
-
-LOW, HIGH = 0.01, 0.99
-"""The normal range of a column of numbers is that of all but the lowest and the highest percent of the training values."""
-
-SHOWN_LEVELS = 3
 
 
 @dataclass(frozen=True)
 class Reason:
-    """A cell that speaks against its row: its column, its value, and what is normal there."""
+    """A cell that speaks against its row: its column, its value, and what training had there."""
 
     column: str
     value: str
     normal: str
-    share: float
-    """The share of training rows that are as unusual in this column by itself; 0 for what training never saw."""
+    outside: bool
+    """Whether training never had such a value; if it had, the value does not fit the others of the row."""
     weight: float | None = None
     """What the cell adds to the row's score (negative: it speaks against the row); None where the model cannot be explained."""
 
-    def __str__(self) -> str:
-        return f"{self.column} = {self.value} (normal: {self.normal})"
-
     def as_dict(self) -> dict[str, Any]:
         """The reason in plain JSON."""
-        return {"column": self.column, "value": self.value, "normal": self.normal, "share": self.share, "weight": self.weight}
+        return {"column": self.column, "value": self.value, "normal": self.normal, "outside": self.outside, "weight": self.weight}
 
 
-def normal_of(column: Column) -> str:
-    """What is normal in a column, in a few words."""
+def normals_of(saved: TableModel, tail: float = 0.0) -> list[Normal]:
+    """What training had in each column; of numbers all but a share ``tail`` on each side."""
+    dates = {feature.name for feature in saved.features if feature.kind == DATE}
+    return [_normal(column, column.name in dates, tail) for column in training_columns(saved)]
+
+
+def _normal(column: Column, is_date: bool, tail: float) -> Normal:
     if isinstance(column, Categories):
-        levels = sorted(column.levels, key=lambda level: -column.levels[level])
-        return ", ".join(levels[:SHOWN_LEVELS]) + (f" and {len(levels) - SHOWN_LEVELS:,} more" if len(levels) > SHOWN_LEVELS else "")
+        return Normal(levels=tuple(sorted(column.levels, key=lambda level: -column.levels[level])))
     if not column.knots.size:
-        return "missing"
-    low, high = column.quantile(LOW), column.quantile(HIGH)
-    return f"always {number(low)}" if column.knots.size == 1 else f"{number(low)} … {number(high)}"
+        return Normal()
+    return Normal(column.quantile(tail), column.quantile(1.0 - tail), is_date=is_date, typical=column.quantile(0.5))
 
 
 def reasons_of(saved: TableModel, X: pd.DataFrame, count: int = 3) -> list[list[Reason]]:
@@ -56,32 +54,31 @@ def reasons_of(saved: TableModel, X: pd.DataFrame, count: int = 3) -> list[list[
     Cells are ordered by what they add to the score (see :func:`refkernel.explain`). If the model cannot be explained, the cells that are
     rarest by themselves come first.
     """
-    columns = training_columns(saved)
+    columns, normals = training_columns(saved), normals_of(saved)
     if not columns or not len(X):
         return [[] for _ in range(len(X))]
-    rarity = np.column_stack([_rarity(column, X[column.name]) for column in columns])
-    weights = _weights(saved, X, rarity.shape)
-    order = rarity if weights is None else np.where(weights < 0, weights, np.inf)
-    normal = [normal_of(column) for column in columns]
+    weights = _weights(saved, X, len(columns))
+    order = weights if weights is not None else np.column_stack([_rarity(column, X[column.name]) - 1.0 for column in columns])
     found = []
-    for row in range(len(X)):
-        worst = [i for i in np.argsort(order[row], kind="stable")[:count] if np.isfinite(order[row, i])]
-        found.append([_reason(columns[i], X, row, normal[i], rarity[row, i], None if weights is None else weights[row, i]) for i in worst])
+    for row, worst in enumerate(worst_features(order, count)):
+        chosen = [int(i) for i in worst if i >= 0]
+        found.append([_reason(columns[i].name, X, row, normals[i], None if weights is None else float(weights[row, i])) for i in chosen])
     return found
 
 
-def _weights(saved, X, shape) -> np.ndarray | None:
+def _weights(saved: TableModel, X: pd.DataFrame, columns: int) -> np.ndarray | None:
     """What each cell adds to its row's score; None if the model is of a kind that cannot be explained."""
     try:
         values = explain(saved.model, X).values
-    except (AttributeError, TypeError, ValueError):
+    except (TypeError, ValueError):
         return None
-    return values if values.shape == shape else None
+    return values if values.shape == (len(X), columns) else None
 
 
-def _reason(column, X, row, normal, rarity, weight) -> Reason:
-    value = _value(X[column.name].iloc[row])
-    return Reason(column.name, value, normal, max(float(rarity), 0.0), None if weight is None else float(weight))
+def _reason(name: str, X: pd.DataFrame, row: int, normal: Normal, weight: float | None) -> Reason:
+    cell = X[name].iloc[row]
+    outside = bool(cell != cell or normal.outside(np.array([cell], dtype=object))[0])
+    return Reason(name, normal.written(cell), str(normal) or "always missing", outside, weight)
 
 
 def _rarity(column: Column, cells: pd.Series) -> np.ndarray:
@@ -98,14 +95,3 @@ def _rarity(column: Column, cells: pd.Series) -> np.ndarray:
     width = column.knots[-1] - column.knots[0] or abs(column.knots[0]) or 1.0
     beyond = np.maximum(column.knots[0] - values, values - column.knots[-1]) / width
     return np.where(np.isnan(values), missing, np.where(beyond > 0, -beyond, tail))
-
-
-def number(value: float) -> str:
-    """A number as people write it: five digits, thousands separated."""
-    return f"{value:,.0f}" if abs(value) >= 10_000 and abs(value) < 1e15 else f"{value:.5g}"
-
-
-def _value(cell: Any) -> str:
-    if cell != cell:
-        return "missing"
-    return number(float(cell)) if isinstance(cell, float) else str(cell)
