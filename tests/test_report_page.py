@@ -57,7 +57,7 @@ def folder(tmp_path_factory):
 def hostile(tmp_path_factory):
     """A page whose column names, levels, cells and file names try to run scripts."""
     folder = tmp_path_factory.mktemp("hostile")
-    frame = table(80, 2, outliers=10).rename(columns={"width": NASTY, "height": 'quote " and \' & <b>', "state": f"state{HOSTILE}"})
+    frame = table(80, 2, outliers=10).rename(columns={"width": NASTY, "height": "quote \" and ' & <b>", "state": f"state{HOSTILE}"})
     frame["colour"] = np.where(np.arange(80) % 2, NASTY, "ünïcode 漢字 \u202e")
     frame["extra"] = f"{NASTY} --> ]]> \\u003c/script> ${{window.attacked = 1}} {{{{7*7}}}}"
     frame.to_csv(folder / "a<b>&.csv", index=False)
@@ -108,7 +108,18 @@ def test_a_model_alone_has_a_page_and_so_has_one_without_a_promise(folder, tmp_p
     text = (tmp_path / "alone.html").read_text()
     assert "What was learnt" in text
     assert 'id="worst"' not in text
-    run("fit", folder / "train.csv", "--drop", "state", "--model", "svdd", "--out", tmp_path / "svdd.rk", "--out-report", tmp_path / "svdd.html")
+    run(
+        "fit",
+        folder / "train.csv",
+        "--drop",
+        "state",
+        "--model",
+        "svdd",
+        "--out",
+        tmp_path / "svdd.rk",
+        "--out-report",
+        tmp_path / "svdd.html",
+    )
     data = data_of(tmp_path / "svdd.html")
     assert data["thresholds"]["basis"] == "training"
     assert data["thresholds"]["steps"][data["thresholds"]["own"]]["score"] == load_table_model(tmp_path / "svdd.rk").detector.offset_
@@ -159,7 +170,10 @@ def test_the_page_opens_without_complaints_fits_its_width_and_asks_for_nothing(f
     assert browser.run("document.documentElement.scrollWidth") <= width
     assert browser.complaints() == []
     assert [address for address in browser.requested() if not address.startswith(("file:", "data:"))] == []
-    assert browser.run("['score-chart', 'plane-chart', 'column-chart'].map(id => document.getElementById(id).offsetHeight > 150)") == [True] * 3
+    assert (
+        browser.run("['score-chart', 'plane-chart', 'column-chart'].map(id => document.getElementById(id).offsetHeight > 150)")
+        == [True] * 3
+    )
 
 
 def test_charts_and_text_follow_the_colour_scheme(folder, browser):
@@ -204,7 +218,9 @@ def test_a_dragged_threshold_shows_its_own_rate_and_flagged_rows(folder, browser
 
 def press(browser, key):
     for kind in ("keyDown", "keyUp"):
-        browser.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode={"ArrowRight": 39, "End": 35, "Tab": 9}[key])
+        browser.call(
+            "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode={"ArrowRight": 39, "End": 35, "Tab": 9}[key]
+        )
 
 
 def test_the_keyboard_moves_the_threshold_and_reaches_every_control(folder, browser):

@@ -81,9 +81,13 @@ def _column_lines(summary) -> list[tuple[str, str]]:
     missing = sum(c["missing"] for c in columns)
     lines = []
     if outside:
-        lines.append(("outside training", "values beyond the range in " + named(f"{name} ({count:,} of {rows:,} rows)" for count, name in outside)))
+        lines.append(
+            ("outside training", "values beyond the range in " + named(f"{name} ({count:,} of {rows:,} rows)" for count, name in outside))
+        )
     if unseen:
-        lines.append(("never seen", "categories that training did not have in " + named(f"{name} ({count:,} rows)" for count, name in unseen)))
+        lines.append(
+            ("never seen", "categories that training did not have in " + named(f"{name} ({count:,} rows)" for count, name in unseen))
+        )
     if missing:
         then = sum(c["missing_share_training"] for c in columns) / len(columns)
         lines.append(("missing", f"{100 * missing / (rows * len(columns)):.2g} % of the cells; in training {100 * then:.2g} %"))
@@ -96,7 +100,9 @@ def _drift_lines(drift) -> list[tuple[str, str]]:
     from ..tables.wording import counted
 
     columns, level = drift["columns"], f"({100 * drift['level']:g} % level, corrected for {counted(drift['tests'], 'test')})"
-    scores = "" if drift["scores"] is None else "; the scores differ too" if drift["scores"]["drift"] else "; the scores are like training's"
+    scores = (
+        "" if drift["scores"] is None else "; the scores differ too" if drift["scores"]["drift"] else "; the scores are like training's"
+    )
     if not columns:
         scores = scores.replace("; the scores differ too", "; but the scores differ")
         return [("drift", f"none found in the columns {level}{scores}")]

@@ -46,7 +46,12 @@ class Numbers:
         if knots.size > most:
             knots = np.unique(found[np.linspace(0, found.size - 1, most).round().astype(int)])
         return cls(
-            name, values.size, values.size - found.size, knots, np.searchsorted(found, knots, "left"), np.searchsorted(found, knots, "right")
+            name,
+            values.size,
+            values.size - found.size,
+            knots,
+            np.searchsorted(found, knots, "left"),
+            np.searchsorted(found, knots, "right"),
         )
 
     @property

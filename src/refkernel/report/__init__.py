@@ -48,7 +48,9 @@ def report_file(
     if out.suffix.lower() not in PAGES:
         raise TableError(f"--out {out} must end in {PAGES[0]}.")
     check_writable(out, saved.path, *([data] if data else []))
-    watch = Watch(saved, worst=MOST_WORST, spread=MOST_POINTS) if data is None else _watched(saved, data, form, target_column, target, progress)
+    watch = (
+        Watch(saved, worst=MOST_WORST, spread=MOST_POINTS) if data is None else _watched(saved, data, form, target_column, target, progress)
+    )
     write_page(out, (__package__,), "report.html", styles=STYLES, scripts=SCRIPTS, **page_values(watch, data, features))
     return watch
 

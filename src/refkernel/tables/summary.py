@@ -33,8 +33,8 @@ def labels_for(saved: TableModel, names: Sequence[str], column: str | None = Non
     if column is None and target is not None:
         raise TableError("--target is a value of a column: name it by --target-column.")
     if column is None:
-        column, target = trained.get("target_column"), trained.get("target")
-        return Labels(column, target) if column in names and target is not None else None
+        known, value = trained.get("target_column"), trained.get("target")
+        return Labels(known, value) if known is not None and known in names and value is not None else None
     if column not in names:
         raise TableError(f"--target-column: the table has no column {column}. Its columns are {named(names, 50)}.")
     if target is None:
