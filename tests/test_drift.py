@@ -36,7 +36,7 @@ def test_with_all_values_as_knots_the_statistic_is_that_of_scipy(kind, seed):
     draw = {"continuous": lambda n: rng.normal(size=n), "whole": lambda n: rng.poisson(4, n) * 1.0, "constant": lambda n: np.full(n, 5.0)}
     old, new = draw[kind](80), draw[kind](57) + 0.3 * seed
     count = NumbersCount(Numbers.of("x", old))
-    count.add(pd.Series(new))
+    count.add(pd.Series(new), slice(None))
     assert count.test()[0] == pytest.approx(ks_2samp(old, new).statistic, abs=1e-12)
 
 
@@ -47,7 +47,7 @@ def test_with_fewer_knots_the_statistic_is_at_most_scipys_and_nearly_as_large(se
     column = Numbers.of("x", old)
     assert column.knots.size <= MOST_KNOTS
     count = NumbersCount(column)
-    count.add(pd.Series(new))
+    count.add(pd.Series(new), slice(None))
     exact = ks_2samp(old, new).statistic
     assert exact - 2 / MOST_KNOTS <= count.test()[0] <= exact
 
@@ -56,6 +56,17 @@ def test_rows_counted_in_blocks_give_what_they_give_at_once():
     old, new = mixed(300, 0), mixed(200, 1, shift=0.5)
     once, parts = drift_of(old, new), drift_of(old, new, blocks=7)
     assert [column.as_dict() for column in once.columns] == [column.as_dict() for column in parts.columns]
+
+
+def test_of_many_rows_evenly_spread_ones_are_tested_and_all_are_counted(monkeypatch):
+    monkeypatch.setattr("refkernel.drift.monitor.MOST_TESTED", 100)
+    monkeypatch.setattr("refkernel.drift.monitor.FEWEST_TESTED", 100)
+    old, new = pd.DataFrame({"x": np.arange(50.0)}), pd.DataFrame({"x": np.arange(1_000.0)})
+    for blocks in (1, 7, 40):
+        (found,) = drift_of(old, new, blocks=blocks).columns
+        assert found.count.tested.tolist() == np.arange(0.0, 1_000.0, 16.0).tolist()
+        assert found.count.outside == (0, 950)
+        assert found.count.rows == 1_000
 
 
 def test_without_drift_all_tests_together_call_it_at_most_as_often_as_the_level_allows():

@@ -60,8 +60,11 @@ class Numbers:
         return self.rows - self.missing
 
     def quantile(self, share: float) -> float:
-        """The training value below which about this share of the values lies."""
-        return quantile(self.knots, self.at_most, share)
+        """The first knot with at least this share of the training values at or below it; NaN where there is no value."""
+        if not self.knots.size:
+            return float("nan")
+        place = int(np.searchsorted(self.at_most, share * self.present))
+        return float(self.knots[min(place, self.knots.size - 1)])
 
     def as_dict(self) -> dict[str, Any]:
         """The column in plain JSON."""
@@ -97,13 +100,6 @@ class Categories:
 
 
 Column = Numbers | Categories
-
-
-def quantile(knots: np.ndarray, at_most: np.ndarray, share: float) -> float:
-    """The first knot with at least this share of the values at or below it; NaN where there is no value."""
-    if not knots.size or not at_most[-1]:
-        return float("nan")
-    return float(knots[min(np.searchsorted(at_most, share * at_most[-1]), knots.size - 1)])
 
 
 def describe(X: pd.DataFrame) -> list[Column]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .columns import Categories, Column, Numbers, quantile
+from .columns import Categories, Column, Numbers
 from .statistics import holm, kolmogorov_smirnov, same_levels, same_share, two_tests
 
 __all__ = ["LEVEL", "ColumnDrift", "Drift", "DriftMonitor"]
@@ -18,62 +19,66 @@ __all__ = ["LEVEL", "ColumnDrift", "Drift", "DriftMonitor"]
 LEVEL = 0.05
 """The probability that any test calls drift where there is none, at most."""
 
+MOST_TESTED = 100_000
+"""Rows that are tested: a difference of one percentage point is then found, and smaller ones matter to nobody."""
+
+FEWEST_TESTED = 1_000
+MOST_VALUES = 1 << 22
+"""Values that are kept for the tests: 32 MB."""
+
 MOST_UNSEEN = 1_000
 """New levels of a column that are counted one by one."""
 
 
-@dataclass
 class NumbersCount:
-    """New values of a column of numbers, counted at the knots of its training values."""
+    """New values of a column of numbers: counts of all, and those of evenly spread rows for a test."""
 
-    column: Numbers
-    rows: int = 0
-    missing: int = 0
-    lowest: float = np.inf
-    highest: float = -np.inf
-    _equal: np.ndarray = field(init=False)
-    _upto: np.ndarray = field(init=False)
+    def __init__(self, column: Numbers) -> None:
+        self.column = column
+        self.rows = self.missing = self._below = self._above = 0
+        self.lowest, self.highest = np.inf, -np.inf
+        self._tested: list[np.ndarray] = []
 
-    def __post_init__(self):
-        self._equal = np.zeros(self.column.knots.size, dtype=np.int64)
-        self._upto = np.zeros(self.column.knots.size + 1, dtype=np.int64)
-
-    def add(self, values: pd.Series) -> None:
-        """Count some rows."""
+    def add(self, values: pd.Series, tested: slice) -> None:
+        """Count some rows, and keep those that are tested."""
         cells = values.to_numpy(dtype=np.float64)
-        found = cells[~np.isnan(cells)]
-        self.rows, self.missing = self.rows + cells.size, self.missing + cells.size - found.size
+        self.rows, self.missing = self.rows + cells.size, self.missing + int(np.isnan(cells).sum())
+        self._tested.append(cells[tested])
         knots = self.column.knots
-        if not found.size:
-            return
-        self.lowest, self.highest = min(self.lowest, float(found.min())), max(self.highest, float(found.max()))
-        place = np.searchsorted(knots, found)
-        self._upto += np.bincount(place, minlength=knots.size + 1)
         if knots.size:
-            nearest = np.minimum(place, knots.size - 1)
-            self._equal += np.bincount(nearest[knots[nearest] == found], minlength=knots.size)
+            self._below += int((cells < knots[0]).sum())
+            self._above += int((cells > knots[-1]).sum())
+        self.lowest = float(np.fmin.reduce(cells, initial=self.lowest))
+        self.highest = float(np.fmax.reduce(cells, initial=self.highest))
 
-    @property
-    def at_most(self) -> np.ndarray:
-        """New values at or below each knot."""
-        return np.cumsum(self._upto[:-1])
+    def halve(self) -> None:
+        """Keep every second one of the rows that are tested."""
+        self._tested = [np.concatenate(self._tested)[::2]]
 
     @property
     def outside(self) -> tuple[int, int]:
         """New values below the smallest and above the largest training value."""
-        return (int(self._upto[0] - self._equal[0]), int(self._upto[-1])) if self._equal.size else (0, 0)
+        return self._below, self._above
+
+    @cached_property
+    def tested(self) -> np.ndarray:
+        """The values that are tested, in ascending order."""
+        values = np.concatenate(self._tested) if self._tested else np.empty(0)
+        return np.sort(values[~np.isnan(values)])
+
+    def shares(self, edges: np.ndarray) -> np.ndarray:
+        """The shares of the new values at or below some edges."""
+        return np.searchsorted(self.tested, edges, "right") / max(self.tested.size, 1)
 
     def median(self) -> float:
-        """About the median of the new values."""
-        if self.rows == self.missing:
-            return float("nan")
-        half = (self.rows - self.missing) / 2
-        return quantile(self.column.knots, self.at_most, 0.5) if self.at_most[-1] >= half else self.highest
+        """The median of the new values; NaN where there is none."""
+        return float(np.median(self.tested)) if self.tested.size else float("nan")
 
     def test(self) -> tuple[float, float]:
         """(difference, p) of the values."""
-        old, new = self.column, self.at_most
-        return kolmogorov_smirnov(old.below, old.at_most, old.present, new - self._equal, new, self.rows - self.missing)
+        old, new = self.column, self.tested
+        below, at_most = (np.searchsorted(new, old.knots, side) for side in ("left", "right"))
+        return kolmogorov_smirnov(old.below, old.at_most, old.present, below, at_most, new.size)
 
 
 @dataclass
@@ -87,8 +92,8 @@ class CategoriesCount:
     unseen: Counter[str] = field(default_factory=Counter)
     unseen_rows: int = 0
 
-    def add(self, values: pd.Series) -> None:
-        """Count some rows."""
+    def add(self, values: pd.Series, tested: slice) -> None:
+        """Count some rows; all of them are tested."""
         counts = values.value_counts()
         self.rows, self.missing = self.rows + len(values), self.missing + len(values) - int(counts.sum())
         for level, count in counts.items():
@@ -98,6 +103,9 @@ class CategoriesCount:
             self.unseen_rows += int(count)
             if level in self.unseen or len(self.unseen) < MOST_UNSEEN:
                 self.unseen[str(level)] += int(count)
+
+    def halve(self) -> None:
+        """Counts need no room: all rows stay tested."""
 
     def test(self) -> tuple[float, float]:
         """(difference, p): half the sum of the shares' differences; unseen levels are a level of their own, tested on their own too."""
@@ -181,6 +189,8 @@ class Drift:
 class DriftMonitor:
     """Counts new rows at what is known of the training rows.
 
+    All rows are counted. Up to 100,000 rows (fewer of very many columns), spread evenly over all, are tested in columns of numbers.
+
     Parameters
     ----------
     columns : list of Numbers or Categories
@@ -192,13 +202,21 @@ class DriftMonitor:
     def __init__(self, columns: Sequence[Column], scores: np.ndarray | None = None) -> None:
         self.counts = [NumbersCount(column) if isinstance(column, Numbers) else CategoriesCount(column) for column in columns]
         self._scores = None if scores is None else NumbersCount(Numbers.of("scores", np.asarray(scores, dtype=np.float64)))
+        self._most = int(np.clip(MOST_VALUES // max(len(columns), 1), FEWEST_TESTED, MOST_TESTED))
+        self._rows, self._step = 0, 1
 
     def add(self, X: pd.DataFrame, scores: np.ndarray | None = None) -> None:
         """Count a block of rows and their scores."""
+        tested = slice(-self._rows % self._step, None, self._step)
         for count in self.counts:
-            count.add(X[count.column.name])
+            count.add(X[count.column.name], tested)
         if self._scores is not None and scores is not None:
-            self._scores.add(pd.Series(scores))
+            self._scores.add(pd.Series(scores), tested)
+        self._rows += len(X)
+        while self._rows > self._most * self._step:
+            self._step *= 2
+            for item in [*self.counts, *([self._scores] if self._scores else [])]:
+                item.halve()
 
     def drift(self) -> Drift:
         """Test what was counted."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._validation import OUTLIER
 from ..drift import Categories, ColumnDrift
@@ -61,13 +62,13 @@ def column_chart(found: ColumnDrift, normal: Normal) -> dict[str, Any]:
         return {"labels": ["any value"], "then": [0.0], "now": [float(now > 0)]}
     few = knots.size <= COLUMN_BINS
     edges = knots if few else np.linspace(knots[0], knots[-1], COLUMN_BINS + 1)[1:]
-    then, new = (values if few else np.interp(edges, knots, values) for values in (old.at_most, count.at_most))
-    below, above = count.outside
+    then = (old.at_most if few else np.interp(edges, knots, old.at_most)) / max(old.present, 1)
+    below, above = (outside / max(now, 1) for outside in count.outside)
     labels = [normal.written(edge) if few else f"≤ {normal.written(edge)}" for edge in edges]
     return {
         "labels": ["below", *labels, "above"],
-        "then": short(np.concatenate([[0.0], np.diff(then, prepend=0.0), [0.0]]) / max(old.present, 1)),
-        "now": short(np.concatenate([[below], np.diff(new, prepend=below), [above]]) / max(now, 1)),
+        "then": short([0.0, *np.diff(then, prepend=0.0), 0.0]),
+        "now": short([below, *np.maximum(np.diff(count.shares(edges), prepend=below), 0.0), above]),
     }
 
 
@@ -84,6 +85,6 @@ def _levels_chart(count) -> dict[str, Any]:
     return {"labels": list(labels), "then": list(then), "now": list(new)}
 
 
-def short(values: np.ndarray) -> list[float]:
+def short(values: npt.ArrayLike) -> list[float]:
     """Numbers that are only drawn, with few digits: the page stays small."""
     return [float(f"{value:.{DIGITS}g}") for value in np.asarray(values, dtype=np.float64)]

@@ -108,8 +108,15 @@ class Watch:
             self._spread(here)
 
     def _worst_of(self, here: Kept) -> Kept:
-        few = here.take(np.argsort(here.answers["score"].to_numpy(), kind="stable")[: self.worst])
-        both = few if self.worst_rows is None else self.worst_rows.and_(few)
+        """The worst rows of those that were kept and those that are here; earlier rows come first where scores are equal."""
+        score, kept = here.answers["score"].to_numpy(), self.worst_rows
+        if kept is None:
+            return here.take(np.argsort(score, kind="stable")[: self.worst])
+        limit = np.inf if len(kept.rows) < self.worst else kept.answers["score"].iloc[-1]
+        worse = np.flatnonzero(score < limit)
+        if not worse.size:
+            return kept
+        both = kept.and_(here.take(worse[np.argsort(score[worse], kind="stable")[: self.worst]]))
         return both.take(np.argsort(both.answers["score"].to_numpy(), kind="stable")[: self.worst])
 
     def _spread(self, here: Kept) -> None:
