@@ -19,12 +19,12 @@ __all__ = ["LEVEL", "ColumnDrift", "Drift", "DriftMonitor"]
 LEVEL = 0.05
 """The probability that any test calls drift where there is none, at most."""
 
-MOST_TESTED = 100_000
+MOST_TESTED = 50_000
 """Rows that are tested: a difference of one percentage point is then found, and smaller ones matter to nobody."""
 
 FEWEST_TESTED = 1_000
-MOST_VALUES = 1 << 22
-"""Values that are kept for the tests: 32 MB."""
+MOST_VALUES = 1 << 20
+"""Values that are kept for the tests: 8 MB."""
 
 MOST_UNSEEN = 1_000
 """New levels of a column that are counted one by one."""
@@ -43,7 +43,7 @@ class NumbersCount:
         """Count some rows, and keep those that are tested."""
         cells = values.to_numpy(dtype=np.float64)
         self.rows, self.missing = self.rows + cells.size, self.missing + int(np.isnan(cells).sum())
-        self._tested.append(cells[tested])
+        self._tested.append(cells[tested].copy())  # a view would keep the whole block
         knots = self.column.knots
         if knots.size:
             self._below += int((cells < knots[0]).sum())
@@ -189,7 +189,7 @@ class Drift:
 class DriftMonitor:
     """Counts new rows at what is known of the training rows.
 
-    All rows are counted. Up to 100,000 rows (fewer of very many columns), spread evenly over all, are tested in columns of numbers.
+    All rows are counted. Up to 50,000 rows (fewer of many columns), spread evenly over all, are tested in columns of numbers.
 
     Parameters
     ----------
