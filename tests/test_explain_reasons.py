@@ -26,8 +26,8 @@ def test_reasons_name_the_value_and_what_is_normal():
     cells = [np.array([3.75, 4000.0, np.nan]), np.array(["Dream", "Rome", None], dtype=object)]
     found = reasons(["body_mass_g", "island"], values, cells, [MASS, ISLAND], 2)
     assert found.tolist() == [
-        ["body_mass_g = 3.75 (normal: 2,700 … 6,300)", "island = Dream (within Biscoe, Dream, Torgersen, but not beside the other values)"],
-        ["island = Rome (normal: Biscoe, Dream, Torgersen)", "body_mass_g = 4,000 (within 2,700 … 6,300, but not beside the other values)"],
+        ["body_mass_g = 3.75 (normal: 2,700 … 6,300)", "island = Dream (within Biscoe, Dream, Torgersen)"],
+        ["island = Rome (normal: Biscoe, Dream, Torgersen)", "body_mass_g = 4,000 (within 2,700 … 6,300)"],
         ["island = missing (normal: Biscoe, Dream, Torgersen)", ""],
     ]
 

@@ -88,6 +88,9 @@ def score(
     false_alarm_rate: Annotated[
         float | None, typer.Option(help="Another threshold for this table: the share of new normal rows that may be flagged.")
     ] = None,
+    explain: Annotated[
+        int, typer.Option(min=0, help="Add this many reasons of each flagged row: columns that speak against it, with their normal range.")
+    ] = 0,
     worst: Annotated[int, typer.Option(min=0, help="Show this many rows with the lowest scores, the worst first.")] = 0,
     target_column: Annotated[str | None, typer.Option(help="Column that labels the rows; by default that of fit, if it is there.")] = None,
     target: Annotated[str | None, typer.Option(help="Its value for normal rows.")] = None,
@@ -109,6 +112,7 @@ def score(
         from ..tables import load_table_model, open_table, score_file
         from ..tables.summary import Watch, labels_for
         from ..tables.writing import check_writable
+        from .explaining import print_reasons
         from .summary import print_summary, summary_of, write_summary
 
         saved = load_table_model(model)
@@ -120,12 +124,22 @@ def score(
         watch = Watch(saved, labels_for(saved, open_table(data, form).names, target_column, target), worst)
         with share_bar("score") as progress:
             result = score_file(
-                saved, data, out, form=form, proba_like=proba_like, prefix=prefix, defuse=defuse, progress=progress, watch=watch.add
+                saved,
+                data,
+                out,
+                form=form,
+                proba_like=proba_like,
+                prefix=prefix,
+                defuse=defuse,
+                explain=explain,
+                progress=progress,
+                watch=watch.add,
             )
         _notes(_score_notes(result))
         share = 100.0 * result.outliers / result.rows
         kinds = f"{_counted(result.rows - result.outliers, 'target')}, {_counted(result.outliers, 'outlier')} ({share:.1f} %)"
         _say(f"{_counted(result.rows, 'row')}: {kinds}.")
+        print_reasons(result)
         summary = summary_of(watch, data)
         print_summary(summary)
         _say(f"Scores: {out}")

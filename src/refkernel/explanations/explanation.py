@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from .._typing import MatrixLike
 from .._validation import check_choice
 from ..auto import AutoDetector
 from .auto import AutoForm
-from .forms import form_of
+from .comparison import Comparison
+from .forms import ProductForm, form_of
 from .sources import SHARED, sources_of, unwrapped
 
 __all__ = ["Explanation", "explain"]
@@ -31,7 +33,7 @@ class Explanation:
     values : ndarray of shape (n_samples, n_features)
         Negative where a feature speaks against the row.
     baseline : float
-        The score of a row that agrees with the model in all features.
+        The score with all features switched off.
     names : tuple of str
         The features.
     method : {"shapley", "path"}
@@ -113,7 +115,7 @@ def explain(model: Any, X: MatrixLike, *, groups: Mapping[str, Sequence[Any]] | 
     >>> model = rk.SVDD(rk.RBF(1.0)).fit(X)
     >>> why = rk.explain(model, [[0.0, 4.0, 0.0]])
     >>> why.values.round(2)
-    array([[-0.21, -0.77, -0.19]])
+    array([[-0.26, -1.06, -0.2 ]])
     >>> bool(np.allclose(why.values.sum(axis=1) + why.baseline, model.score_samples([[0.0, 4.0, 0.0]])))
     True
     """
@@ -127,37 +129,69 @@ class Explainer:
         check_is_fitted(model)
         self._model = model
         self._before, self._final = unwrapped(model)
-        is_auto = isinstance(self._final, AutoDetector)
-        self._form = AutoForm(self._final) if is_auto else form_of(self._final)
-        self._default = "path" if is_auto else "shapley"
+        self._default = "path" if isinstance(self._final, AutoDetector) else "shapley"
+
+    @cached_property
+    def _form(self) -> AutoForm | ProductForm:
+        return AutoForm(self._final) if self._default == "path" else form_of(self._final)
+
+    @cached_property
+    def _comparison(self) -> Comparison:
+        return Comparison(self._final)
 
     def explain(self, X: Any, *, groups: Mapping[str, Sequence[Any]] | None = None, method: str = "auto") -> Explanation:
         """Explain as :func:`explain` does."""
         check_choice("method", method, METHODS)
         method = self._default if method == "auto" else method
         names, feature_of = _features(names_of(self._model, X), groups or {})
-        Z, source = X, np.arange(feature_of.size)
-        for step in self._before:
-            found = sources_of(step, source.size)
-            source = np.where(found == SHARED, SHARED, source[found])
-            Z = step.transform(Z)
-        Z = validate_data(self._final, Z.toarray() if sp.issparse(Z) else Z, reset=False, dtype=np.float64, order="C")
-        is_shared = source == SHARED
-        players = len(names) + is_shared.any()
-        feature = np.where(is_shared, len(names), feature_of[source])
+        Z, feature, players = self._encoded(X, feature_of, len(names))
         values = getattr(self._form, method)(Z, feature, players)
-        if is_shared.any():
+        if players > len(names):
             values = _given_out(values, self._before[0].violations(X), feature_of)
         bound = self._form.error_bound(players) if method == "shapley" else 0.0
         return Explanation(values, self._form.baseline, names, method, bound)
 
+    def against(self, X: Any, count: int) -> np.ndarray:
+        """What speaks against each row, column by column (rows × columns): negative where it does, the strongest lowest.
+
+        The row is compared with the most similar normal rows. AutoDetector's values are such a comparison; of other models it is the one of
+        :class:`Comparison`, for twice as many columns as the ``count`` that are wanted.
+        """
+        if self._default == "path":
+            return self.explain(X).values
+        columns = np.arange(len(names_of(self._model, X)))
+        Z, feature, players = self._encoded(X, columns, columns.size)
+        values = self._comparison.values(Z, feature, players, 2 * count)
+        return _given_out(values, self._before[0].violations(X), columns) if players > columns.size else values
+
+    def _sources(self, columns: int) -> np.ndarray:
+        """The input column of each of the detector's columns."""
+        source = np.arange(columns)
+        for step in self._before:
+            found = sources_of(step, source.size)
+            source = np.where(found == SHARED, SHARED, source[found])
+        return source
+
+    def _encoded(self, X: Any, feature_of: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, int]:
+        """The rows as the detector takes them, the feature of each of its columns, and the number of features, a shared one included."""
+        Z = X
+        for step in self._before:
+            Z = step.transform(Z)
+        Z = validate_data(self._final, Z.toarray() if sp.issparse(Z) else Z, reset=False, dtype=np.float64, order="C")
+        source = self._sources(feature_of.size)
+        is_shared = source == SHARED
+        return Z, np.where(is_shared, count, feature_of[source]), count + bool(is_shared.any())
+
 
 def _given_out(values: np.ndarray, owned: np.ndarray, feature_of: np.ndarray) -> np.ndarray:
-    """The values without the last column, which goes in equal parts to the features of the columns that own it in each row."""
+    """The values without the last column, which goes in equal parts to the features of the columns that own it in each row.
+
+    Where nobody owns it, all features share it: it is 0, unless references are drawn that differ there.
+    """
     owners = np.zeros((len(values), values.shape[1] - 1))
     np.maximum.at(owners.T, feature_of, owned.T.astype(np.float64))
     nobody = ~owners.any(axis=1)
-    owners[nobody] = 1.0  # nothing is to be given out there
+    owners[nobody] = 1.0
     return values[:, :-1] + owners * (values[:, -1] / owners.sum(axis=1))[:, None]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -54,12 +55,12 @@ class Normal:
 
 def written(value: float) -> str:
     """A number with four significant digits, all digits before the point, and thousands separated: 6,300 or 0.1234."""
-    if value != value or np.isinf(value):
+    if not math.isfinite(value):
         return str(value)
     size = abs(value)
     if size != 0.0 and not 1e-4 <= size < 1e9:
         return f"{value:.4g}"
-    text = f"{value:,.{max(0, 3 - int(np.floor(np.log10(size or 1.0))))}f}"
+    text = f"{value:,.{max(0, 3 - math.floor(math.log10(size or 1.0)))}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

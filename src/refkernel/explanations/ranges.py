@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._encoding import CATEGORY, DATE, Column, TableEncoder
+from .._encoding import DATE, Column, TableEncoder
 from .._one_class import OneClassClassifier
 from ..auto import AutoDetector
 from ..references import GENERATED
@@ -24,7 +24,7 @@ def normal_of(column: Column) -> Normal | None:
     if column.minimum is not None and column.maximum is not None:
         typical = None if column.quantiles is None else column.quantiles[2]
         return Normal(column.minimum, column.maximum, is_date=column.kind == DATE, typical=typical)
-    return Normal(levels=column.levels) if column.levels or column.kind == CATEGORY else None
+    return Normal(levels=column.levels) if column.levels else None
 
 
 def normals_of_model(model: Any) -> list[Normal | None]:

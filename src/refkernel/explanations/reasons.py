@@ -36,8 +36,8 @@ def reasons(
 ) -> np.ndarray:
     """The features that speak most against each row, in words (rows × count): ``body_mass_g = 3.75 (normal: 2,700 … 6,300)``.
 
-    ``values`` are an explanation's (rows × features), ``cells`` the cells of each feature, one array a feature. Texts are empty where
-    nothing more speaks against a row.
+    ``values`` (rows × features) are negative for features that speak against a row; ``cells`` are the cells of each feature, one array a
+    feature. Texts are empty where nothing more speaks against a row.
     """
     worst = worst_features(values, count)
     texts = np.full((len(values), max(count, 0)), "", dtype=object)
@@ -52,7 +52,7 @@ def _in_words(name: str, cells: np.ndarray, normal: Normal | None) -> list[str]:
     if normal is None:
         return [f"{name} = {_plain(cell)}" for cell in cells]
     outside = normal.outside(cells)
-    texts = (f" (normal: {normal})", f" (within {normal}, but not beside the other values)")
+    texts = (f" (normal: {normal})", f" (within {normal})")
     return [
         f"{name} = {normal.written(cell)}{texts[0 if is_outside or _is_missing(cell) else 1]}"
         for cell, is_outside in zip(cells.tolist(), outside, strict=True)

@@ -11,7 +11,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import Normalizer, OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
 
 from .._encoding import TableEncoder
 from ..preprocessing import TargetScaler
@@ -57,6 +57,13 @@ def _(step: OneToOneFeatureMixin, columns: int) -> np.ndarray:
 
 
 sources_of.register(Normalizer, sources_of.dispatch(object))  # its columns keep their names, but depend on all others
+
+
+@sources_of.register
+def _(step: FunctionTransformer, columns: int) -> np.ndarray:
+    if step.func is not None and step.feature_names_out != "one-to-one":
+        return sources_of.dispatch(object)(step, columns)
+    return np.arange(columns)
 
 
 @sources_of.register

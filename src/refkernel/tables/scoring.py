@@ -22,6 +22,7 @@ from ..persistence.description import mismatch
 from .cells import is_text
 from .checks import check_finite, missing_counts, missing_message, unseen
 from .columns import Feature, model_input
+from .explaining import Explaining, reason_names
 from .fitting import PERCENT
 from .reading import CsvFormat, Table, is_parquet, open_table
 from .wording import named
@@ -105,6 +106,10 @@ class Scored:
     filled: Counter[str] = field(default_factory=Counter)
     violated: Counter[str] = field(default_factory=Counter)
     """Cells that contradict all training rows, by column."""
+    reasons: Counter[str] = field(default_factory=Counter)
+    """How often each column is the first reason of a flagged row, if rows are explained."""
+    outside: list[str] = field(default_factory=list)
+    """Columns with many values outside training's range, in words, if rows are explained."""
     defused: int = 0
     notes: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -201,17 +206,20 @@ def score_file(
     proba_like: bool = False,
     prefix: str = "",
     defuse: bool = True,
+    explain: int = 0,
     progress: Callable[[float], None] = lambda share: None,
     watch: Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], None] = lambda block, X, answers: None,
 ) -> Scored:
     """Write the table with the columns score, decision and label (and normality) added, in its order of rows.
 
-    ``defuse`` puts an apostrophe before texts that a spreadsheet would run as formulas. ``watch`` gets each block: as read, as the
-    model takes it, and with the model's answers.
+    ``explain`` adds so many reasons of each flagged row. ``defuse`` puts an apostrophe before texts that a spreadsheet would run as formulas.
+    ``watch`` gets each block: as read, as the model takes it, and with the model's answers.
     """
     table = open_table(data, form)
     percentiles = _percentiles(saved) if proba_like else None
-    result = Scored(extra=check_names(table, saved, [prefix + name for name in (*saved.added, *([NORMALITY] if proba_like else []))]))
+    names = (*saved.added, *([NORMALITY] if proba_like else []), *reason_names(explain))
+    result = Scored(extra=check_names(table, saved, [prefix + name for name in names]))
+    explaining = Explaining(saved, explain, prefix) if explain else None
     check_writable(out, data, saved.path)
     order = [feature.name for feature in saved.features]
     used = set(order)
@@ -230,11 +238,17 @@ def score_file(
             added = answers.add_prefix(prefix)
             clock.lap("computing")
             _count(result, X, added[f"{prefix}label"], saved)
-            writer.write(_output(block, X[list(numeric & set(X))], added, table, out))
+            rows = _output(block, X[list(numeric & set(X))], added, table, out)
+            if explaining is not None:
+                rows = explaining.add_to(rows, X, added[f"{prefix}label"].to_numpy())
+                clock.lap("explaining")
+            writer.write(rows)
             clock.lap("writing")
             progress(table.share_read())
         result.defused = writer.defused
     result.notes = table.notes
+    if explaining is not None:
+        result.reasons, result.outside = explaining.first, explaining.notes()
     clock.lap("writing")
     result.seconds = clock.stages
     return result
