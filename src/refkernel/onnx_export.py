@@ -21,7 +21,9 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from ._distances import squared_norms
+from ._encoding import TableEncoder
 from ._onnx_auto import auto_detector
+from ._onnx_table import table_encoder
 from .auto import AutoDetector
 from .feature_map import NPT, ReferenceKernel, ReferenceMap
 from .kernels import RBF, Laplacian, Linear, Pairwise, Polynomial, Product, Scaled, Sigmoid, Sum
@@ -34,7 +36,14 @@ try:
     from onnx import ModelProto, TensorProto
     from skl2onnx.algebra import onnx_ops
     from skl2onnx.algebra.type_helper import guess_initial_types
-    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType, guess_proto_type, guess_tensor_type
+    from skl2onnx.common.data_types import (
+        DoubleTensorType,
+        FloatTensorType,
+        Int64TensorType,
+        StringTensorType,
+        guess_proto_type,
+        guess_tensor_type,
+    )
     from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
     from skl2onnx.operator_converters.imputer_op import convert_sklearn_imputer
     from skl2onnx.shape_calculators.imputer import calculate_sklearn_imputer_output_shapes
@@ -127,7 +136,8 @@ def _converter(build, finish):
 
     def convert(scope, operator, container):
         op = _Ops(container.target_opset)
-        for output in finish(op, operator, build(op, operator.raw_operator, _samples(op, operator))):
+        samples = list(operator.inputs) if isinstance(operator.raw_operator, TableEncoder) else _samples(op, operator)
+        for output in finish(op, operator, build(op, operator.raw_operator, samples)):
             output.add_to(scope, container)
 
     return convert
@@ -155,8 +165,9 @@ def _parse_detector(scope, model, inputs, custom_parsers=None):
 
 
 def _precision(scope):
-    """The type of real outputs: that of the graph's input, whatever the steps before this one give."""
-    return guess_tensor_type(scope.input_variables[0].type)
+    """The type of real outputs: that of the graph's inputs (double if one is), whatever the steps before this one give."""
+    types = [guess_tensor_type(variable.type) for variable in scope.input_variables if not isinstance(variable.type, StringTensorType)]
+    return next((kind for kind in types if isinstance(kind, DoubleTensorType)), types[0] if types else FloatTensorType())
 
 
 def _declare(scope, model, inputs, **outputs):
@@ -232,6 +243,7 @@ def _classifier(op, model, X):
 
 
 GRAPHS = {
+    TableEncoder: table_encoder,
     TargetScaler: _target_scaler,
     ReferenceMap: _reference_map,
     NPT: _reference_map,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
@@ -79,9 +80,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         alone = [j for j, kind in enumerate(self.kinds) if kind != NUMBER]
         self.places_ = [*([numeric] if numeric else []), *([j] for j in alone)]
         share = UNEXPECTED / max(1, list(self.kinds).count(CATEGORY))
-        makers = {NUMBER: NumbersPart, DATE: DatePart, CATEGORY: partial(CategoryPart, unexpected=share)}
+        makers: dict[str, Callable[..., Any]] = {NUMBER: NumbersPart, DATE: DatePart, CATEGORY: partial(CategoryPart, unexpected=share)}
         values = self._values(normal)
         self.parts_ = [makers[self.kinds[j[0]]](self.standardise).fit(v) for j, v in zip(self.places_, values, strict=True)]
+        if self.standardise and not any(part.units for part in self.parts_):
+            raise ValueError(
+                f"All {self.n_features_in_} columns are constant over the {len(normal)} normal rows: nothing is left to scale."
+            )
         self.jump_ = FARTHER * float(np.sqrt(len(normal))) * (1 + sum(len(part.units) for part in self.parts_))
         self.most_missing_ = int(self._missing(values).sum(axis=1).max())
         return self

@@ -1,4 +1,4 @@
-"""What the columns of a table mean to a model: numbers, categories, dates. Each is decided once, in fit, and read the same way afterwards."""
+"""What the columns of a table mean to a model: numbers, categories, dates. Fit decides; scoring reads them in the same way."""
 
 from __future__ import annotations
 
@@ -221,7 +221,9 @@ def _check_percent(name: str, found: Numbers, wanted: bool | None) -> None:
     """An error where some numbers have a percent sign and others have none: 5 and 5 % may be a hundred times apart."""
     has = found.percent[np.isfinite(found.values)]
     if has.any() and not has.all():
-        raise TableError(f"Column {name} mixes {int(has.sum()):,} values with a percent sign and {int((~has).sum()):,} without. Write all alike.")
+        raise TableError(
+            f"Column {name} mixes {int(has.sum()):,} values with a percent sign and {int((~has).sum()):,} without. Write all alike."
+        )
     if wanted is not None and len(has) and bool(has.any()) != wanted:
         now, then = ("with", "without") if has.any() else ("without", "with")
         raise TableError(f"Column {name} is written {now} percent signs, and was {then} them in training. Write it as in training.")
@@ -233,10 +235,10 @@ def _check_thousands(column: pd.Series, found: Numbers, decimal: str) -> None:
     if found.clear.any() or (plain.any() and (np.abs(found.values[plain]) < THOUSAND).all()):
         return
     mark = "," if decimal == "." else "."
-    cells = texts(column)
+    first = texts(column)[found.unclear][0]
     raise TableError(
-        f"Column {column.name} holds {int(found.unclear.sum()):,} values such as {cells[np.flatnonzero(found.unclear)[0]]}, where {mark!r} may "
-        "be a decimal mark or separate thousands. "
+        f"Column {column.name} holds {int(found.unclear.sum()):,} values such as {first}, where {mark!r} may be a decimal mark or "
+        "separate thousands. "
         + ("Pass --decimal , if they are decimals" if decimal == "." else "Leave out --decimal if they are decimals")
         + "; else write the numbers without separators."
     )

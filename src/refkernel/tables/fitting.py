@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -61,8 +61,10 @@ def fit_file(
     drop: Sequence[str] = (),
     categorical: Sequence[str] = (),
     time_column: str | None = None,
+    progress: Callable[[str], None] = lambda stage: None,
 ) -> Fitted:
-    """The model of a table."""
+    """The model of a table. ``progress`` hears what is being done."""
+    progress(f"fit: reading {data}")
     table = open_table(data, form)
     frame = read_whole(table)
     _check_columns(frame, table.path, "--drop", drop)
@@ -73,9 +75,11 @@ def fit_file(
     left_out = {*drop, *(name for name in (rows.target_column, time_column) if name is not None)}
     chosen = frame.loc[kept].drop(columns=list(left_out)).reset_index(drop=True)
     _check_count(y, table.path)
+    progress(f"fit: reading the columns of {counted(len(chosen), 'row')}")
     features, X = learn(chosen, table.decimal, tuple(categorical), notes)
     check_not_empty(X[y != OUTLIER])
     _check_cells(X, recipe, notes)
+    progress(f"fit: learning what is normal in {counted(len(X), 'row')} of {counted(len(features), 'column')}")
     fitted, recipe, found = _fit(features, X, y, recipe, notes)
     _note_columns(fitted[0].columns, X[y != OUTLIER], notes)
     training = facts(fitted, X, y) | expectations(fitted, X, y, recipe.seed)
@@ -240,7 +244,9 @@ def _check_cells(X: pd.DataFrame, recipe: Recipe, notes: list[str]) -> None:
         way_out = "Pass --impute median to fill them, or leave columns out with --drop."
         raise TableError(missing_message(missing, len(X), way_out))
     if missing:
-        notes.append(missing_message(missing, len(X), "Numbers are filled with the median and marked as filled; missing categories count as one."))
+        notes.append(
+            missing_message(missing, len(X), "Numbers are filled with the median and marked as filled; missing categories count as one.")
+        )
 
 
 def _note_columns(columns: list[Column], X: pd.DataFrame, notes: list[str]) -> None:

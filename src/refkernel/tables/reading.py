@@ -125,7 +125,7 @@ def read_whole(table: Table) -> pd.DataFrame:
 class CsvTable:
     """A CSV file with a header; ``blocks`` gives its rows, every cell as text."""
 
-    def __init__(self, path: Path, form: CsvFormat):
+    def __init__(self, path: Path, form: CsvFormat) -> None:
         self.path, self.decimal, self.encoding = path, form.decimal, _encoding(form.encoding)
         sample = _sample(path, self.encoding)
         self.delimiter = form.delimiter or find_delimiter(sample)
@@ -136,7 +136,8 @@ class CsvTable:
             header, self._header_lines = [""] * len(header), 0
         self.names = checked_names(header, path)
         self._check_delimiter(sample)
-        self._size, self._position = path.stat().st_size, lambda: 0
+        self._size = path.stat().st_size
+        self._position: Callable[[], int] = lambda: 0
         self.notes: list[str] = []
         self._is_checked = False
 
@@ -157,7 +158,7 @@ class CsvTable:
         """How much of the file has been read, from 0 to 1."""
         return min(self._position() / self._size, 1.0)
 
-    def _arrow_blocks(self):
+    def _arrow_blocks(self) -> Iterator[pd.DataFrame]:
         try:
             with pa.OSFile(str(self.path)) as file:
                 self._position = lambda: file.tell() if not file.closed else self._size
@@ -170,7 +171,7 @@ class CsvTable:
                 f"{self.path} cannot be read: {error}. Pass --encoding or --delimiter if the file is written in another way."
             ) from error
 
-    def _arrow_reader(self, file):
+    def _arrow_reader(self, file: Any) -> Any:
         encoding = "utf-8" if self.encoding == "utf-8-sig" else self.encoding
         return arrow_csv.open_csv(
             file,
@@ -181,7 +182,7 @@ class CsvTable:
             convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(self.names, pa.string()), strings_can_be_null=False),
         )
 
-    def _python_blocks(self):
+    def _python_blocks(self) -> Iterator[pd.DataFrame]:
         rows: list[list[str]] = []
         for _, row in self._python_rows():
             rows.append(row)
@@ -190,7 +191,7 @@ class CsvTable:
                 rows = []
         yield pd.DataFrame(rows, columns=self.names, dtype=object)
 
-    def _wrong_length(self, line, row):
+    def _wrong_length(self, line: int, row: list[str]) -> TableError:
         delimiter = DELIMITERS.get(self.delimiter, repr(self.delimiter))
         why = "The file was cut off there, or" if len(row) < len(self.names) else "A cell holds an unquoted delimiter, or"
         return TableError(
@@ -198,7 +199,7 @@ class CsvTable:
             "correct the line, or pass --delimiter."
         )
 
-    def _check_lines(self):
+    def _check_lines(self) -> None:
         """Check the quotes: Arrow accepts one that is never closed, and loses the lines after it, so Python's strict reader goes first."""
         quotes, returns = 0, 0
         for block in _blocks_of_bytes(self.path, self.encoding):
@@ -226,7 +227,7 @@ class CsvTable:
                 f"{swallowed:,} lines inside quoted cells look like rows. If a quote is missing somewhere, these rows were not read."
             )
 
-    def _python_rows(self):
+    def _python_rows(self) -> Iterator[tuple[int, list[str]]]:
         """(line, cells) of each row that is not blank, by Python's strict reader."""
         with open_text(self.path, self.encoding) as file:
             self._position = lambda: os.lseek(file.fileno(), 0, os.SEEK_CUR) if not file.closed else self._size
@@ -247,7 +248,7 @@ class CsvTable:
             except UnicodeDecodeError as error:
                 raise _not_decoded(self.path, error, self.encoding) from error
 
-    def _line_of_return(self):
+    def _line_of_return(self) -> int:
         """The line, by line feeds, of the first carriage return that stands alone."""
         line = 1
         for block in _blocks_of_bytes(self.path, self.encoding):
@@ -257,7 +258,7 @@ class CsvTable:
             line += block.count(b"\n")
         return line
 
-    def _not_csv(self, error, start, line):
+    def _not_csv(self, error: csv.Error, start: int, line: int) -> TableError:
         if "unexpected end" in str(error):
             return TableError(
                 f"{self.path}, line {start}: ends inside a quoted cell. A quote that opens there is never closed, and would swallow "
@@ -269,10 +270,10 @@ class CsvTable:
             )
         return TableError(f"{self.path}, line {start}: {error}. A quote inside a quoted cell must be doubled; correct the line.")
 
-    def _encoding_name(self):
+    def _encoding_name(self) -> str:
         return self.encoding.upper().removesuffix("-SIG")
 
-    def _check_delimiter(self, sample):
+    def _check_delimiter(self, sample: str) -> None:
         better = find_delimiter(sample)
         if len(self.names) == 1 and better != self.delimiter and len(_first_row(sample, better)) > 1:
             raise TableError(
@@ -293,7 +294,7 @@ class ParquetTable:
     decimal = "."
     delimiter = ","
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path) -> None:
         self.path = path
         parquet = import_parquet()
         try:
@@ -353,7 +354,7 @@ def open_text(path: Path, encoding: str) -> Iterator[TextIOWrapper]:
 def find_delimiter(sample: str) -> str:
     """The delimiter that gives the rows of a sample one and the same number of cells, and most of them; a comma if none does."""
 
-    def worth(delimiter):
+    def worth(delimiter: str) -> tuple[bool, int]:
         try:
             widths = [len(row) for row in csv.reader(StringIO(sample), delimiter=delimiter) if row]
         except csv.Error:  # reported with its line when the rows are read
@@ -363,7 +364,7 @@ def find_delimiter(sample: str) -> str:
     return max(DELIMITERS, key=worth)
 
 
-def _cells_of_first_line(sample, delimiter):
+def _cells_of_first_line(sample: str, delimiter: str) -> int:
     return sample.lstrip("\r\n").splitlines()[0].count(delimiter) + 1
 
 
@@ -377,7 +378,7 @@ def _check_kind(path: Path) -> None:
         raise TableError(f"{path} is a workbook or a zip archive. If it is an Excel file, end its name in .xlsx; else unpack it.")
 
 
-def ask_for_header(header, path):
+def ask_for_header(header: list[str], path: Path) -> None:
     """An error for a first line that seems to be a row: all cells are numbers, or some have decimals."""
     cells = [cell.strip() for cell in header if cell.strip()]
     found = [cell for cell in cells if _is_number(cell)]
@@ -388,11 +389,12 @@ def ask_for_header(header, path):
         )
 
 
-def _blocks_of_bytes(path, encoding):
+def _blocks_of_bytes(path: Path, encoding: str) -> Iterator[bytes]:
     """The bytes of a file, block by block, in an encoding where ASCII characters are single bytes."""
     wide = encoding.lower().replace("_", "-").startswith(("utf-16", "utf16", "utf-32", "utf32"))
     try:
-        with open_text(path, encoding) if wide else open_bytes(path) as file:
+        opened: Any = open_text(path, encoding) if wide else open_bytes(path)
+        with opened as file:
             while block := file.read(BLOCK_BYTES):
                 if block[-1:] in ("\r", b"\r"):  # its line feed may come next
                     block += file.read(1)
@@ -401,12 +403,12 @@ def _blocks_of_bytes(path, encoding):
         raise _not_decoded(path, error, encoding) from error
 
 
-def _lone_returns(text):
+def _lone_returns(text: Any) -> int:
     pair, one = (b"\r\n", b"\r") if isinstance(text, bytes) else ("\r\n", "\r")
     return text.count(one) - text.count(pair)
 
 
-def _is_number(text) -> bool:
+def _is_number(text: str) -> bool:
     try:
         float(text)
     except ValueError:
@@ -414,12 +416,12 @@ def _is_number(text) -> bool:
     return True
 
 
-def _plain(column):
+def _plain(column: Any) -> Any:
     """Dictionaries as what they stand for."""
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-def _sample(path, encoding):
+def _sample(path: Path, encoding: str) -> str:
     """The first whole lines of a file (its only line, if it has one)."""
     with open_bytes(path) as file:
         mark = file.read(2)
@@ -438,14 +440,14 @@ def _sample(path, encoding):
     return "".join(lines[:-1]) if len(lines) > 1 and rest else sample
 
 
-def _first_row(sample, delimiter):
+def _first_row(sample: str, delimiter: str) -> list[str]:
     try:
         return next((row for row in csv.reader(StringIO(sample), delimiter=delimiter) if row), [])
     except csv.Error:
         return []
 
 
-def _header(sample, delimiter, path):
+def _header(sample: str, delimiter: str, path: Path) -> tuple[list[str], int]:
     """The first row that is not blank, and the number of lines up to its end."""
     reader = csv.reader(StringIO(sample), delimiter=delimiter)
     try:
@@ -459,7 +461,7 @@ def _header(sample, delimiter, path):
     return header, reader.line_num
 
 
-def checked_names(header, path):
+def checked_names(header: list[str], path: Path) -> list[str]:
     """Stripped column names; a column without one is called by its number."""
     names = [name.strip() or f"column {number}" for number, name in enumerate(header, start=1)]
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
@@ -471,7 +473,7 @@ def checked_names(header, path):
     return names
 
 
-def _encoding(name):
+def _encoding(name: str) -> str:
     try:
         "".encode(name)
     except LookupError as error:
@@ -479,7 +481,7 @@ def _encoding(name):
     return "utf-8-sig" if name.lower().replace("_", "-") in ("utf-8", "utf8") else name
 
 
-def _not_decoded(path, error, encoding):
+def _not_decoded(path: Path, error: UnicodeDecodeError, encoding: str) -> TableError:
     byte = error.object[error.start : error.start + 1].hex()
     return TableError(
         f"{path} is not {encoding.upper().removesuffix('-SIG')}: byte 0x{byte} is not one of its characters. "

@@ -346,16 +346,21 @@ def _count(result: Scored, X: pd.DataFrame, label: pd.Series, saved: TableModel)
     for name, counts in unseen(X, saved.features).items():
         result.unseen[name] = result.unseen.get(name, Counter()) + counts
     if saved.encoder is not None:
-        rows = X if saved.accepts_far else X[(label == -1).to_numpy()]  # contradictions are flagged, but for models that accept all that is far
+        rows = (
+            X if saved.accepts_far else X[(label == -1).to_numpy()]
+        )  # contradictions are flagged, but for models that accept all that is far
         violated = saved.encoder.violations(rows).sum(axis=0)
         result.violated += Counter({column.name: int(count) for column, count in zip(saved.columns, violated, strict=True) if count})
 
 
-def _output(block: pd.DataFrame, X: pd.DataFrame, added: pd.DataFrame, table: Table, out: Path) -> pd.DataFrame:
+def _output(block: pd.DataFrame, numbers: pd.DataFrame, added: pd.DataFrame, table: Table, out: Path) -> pd.DataFrame:
     """The block as it was, with the new columns; Parquet gets numbers where CSV had their text."""
     added = added.set_index(block.index)
     if is_parquet(out):
-        return block.assign(**{name: X[name].to_numpy() for name in X if is_text(block[name])}, **added)
-    if table.decimal == ",":
+        block = block.copy()
+        for name in numbers:
+            if is_text(block[name]):
+                block[name] = numbers[name].to_numpy()
+    elif table.decimal == ",":
         added = added.astype(str).apply(lambda column: column.str.replace(".", ",", regex=False))
     return pd.concat([block, added], axis=1)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..exceptions import TableError
 from .reading import BLOCK_ROWS, CsvFormat, ask_for_header, checked_names
-from .wording import named
+from .wording import counted, named
 
 
 class WorkbookTable:
@@ -21,7 +21,8 @@ class WorkbookTable:
     delimiter = ","
 
     def __init__(self, path: Path, form: CsvFormat) -> None:
-        self.path, self.notes, self._read, self._rows = path, [], 0, 1
+        self.path, self._read, self._rows = path, 0, 1
+        self.notes: list[str] = []
         self._sheet = self._choose(form.sheet)
         header = next(self._cells(), [])
         if not header:
@@ -34,9 +35,12 @@ class WorkbookTable:
     def blocks(self) -> Iterator[pd.DataFrame]:
         """The rows, in their order; an error where there is none."""
         rows: list[list[str]] = []
-        self._read = 0
+        self._read, empty = 0, 0
         for number, cells in enumerate(self._cells()):
             if number == 0 and self._skipped:
+                continue
+            if not cells:
+                empty += 1
                 continue
             rows.append(self._fitted(cells, number))
             self._read += 1
@@ -45,8 +49,15 @@ class WorkbookTable:
                 rows = []
         if rows:
             yield pd.DataFrame(rows, columns=self.names, dtype=object)
+        if empty:
+            self._note(f"{counted(empty, 'empty row')} of the sheet {self._sheet} were left out.")
         if not self._read:
             raise TableError(f"{self.path}: the sheet {self._sheet} has a header of {len(self.names)} columns and no rows.")
+
+    def _note(self, note: str) -> None:
+        """Add a note; tables are sometimes read twice."""
+        if note not in self.notes:
+            self.notes.append(note)
 
     def share_read(self) -> float:
         """How much of the sheet has been read, from 0 to 1."""
@@ -70,7 +81,9 @@ class WorkbookTable:
             if wanted is not None and wanted not in sheets:
                 raise TableError(f"--sheet {wanted!r} is not in {self.path}. Its sheets are {named(sheets, 20)}.")
             if wanted is None and len(sheets) > 1:
-                self.notes.append(f"The first of {len(sheets)} sheets is read: {sheets[0]}. --sheet takes another one: {named(sheets[1:])}.")
+                self.notes.append(
+                    f"The first of {len(sheets)} sheets is read: {sheets[0]}. --sheet takes another one: {named(sheets[1:])}."
+                )
             chosen = wanted or sheets[0]
             self._rows = book[chosen].max_row or 1
             return chosen
@@ -78,14 +91,19 @@ class WorkbookTable:
             book.close()
 
     def _cells(self) -> Iterator[list[str]]:
-        """The rows that hold something, without empty cells at their end."""
-        book = _open(self.path)
+        """The rows from the first to the last that hold something, without empty cells at their end."""
+        book, pending, has_begun = _open(self.path), 0, False
         try:
             for row in book[self._sheet].iter_rows(values_only=True):
                 cells = [as_text(cell) for cell in row]
                 while cells and not cells[-1].strip():
                     cells.pop()
-                if cells:
+                if not cells:
+                    pending += has_begun
+                else:
+                    for _ in range(pending):
+                        yield []
+                    has_begun, pending = True, 0
                     yield cells
         except TableError:
             raise
@@ -121,5 +139,5 @@ def _open(path: Path) -> Any:
 
 def _broken(path: Path, error: Exception) -> TableError:
     return TableError(
-        f"{path} cannot be read as a workbook ({type(error).__name__}: {error}). Open it in Excel and save it again, or save its sheet as CSV."
+        f"{path} cannot be read as a workbook ({type(error).__name__}: {error}). Save it again as .xlsx, or save its sheet as CSV."
     )

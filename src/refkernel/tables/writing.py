@@ -70,7 +70,7 @@ def defused(block: pd.DataFrame, numeric: frozenset[str] = frozenset()) -> tuple
     Such texts begin with =, +, -, @, a tab or a carriage return. Numbers stay as they are, whatever their sign; ``numeric`` columns hold
     nothing else.
     """
-    changed, count = {}, 0
+    found, count = block, 0
     for name in block.columns:
         if name in numeric or not is_text(block[name]):
             continue
@@ -79,8 +79,9 @@ def defused(block: pd.DataFrame, numeric: frozenset[str] = frozenset()) -> tuple
             cells = block[name].astype(object)
             is_formula &= ~cells.map(_is_number, na_action="ignore").fillna(True).to_numpy(dtype=bool)
             cells[is_formula] = "'" + cells[is_formula]
-            changed[name], count = cells, count + int(is_formula.sum())
-    return (block.assign(**changed), count) if changed else (block, 0)
+            found = block.copy() if found is block else found
+            found[name], count = cells, count + int(is_formula.sum())
+    return found, count
 
 
 def _starts_formula(column: pd.Series) -> np.ndarray:
@@ -103,7 +104,7 @@ class CsvWriter:
     ) -> None:
         self.delimiter, self._defuse, self._numeric = delimiter, defuse, numeric
         self.defused = 0
-        self._file: Any = gzip.open(path, "wb") if compressed else path.open("wb")
+        self._file: Any = gzip.open(path, "wb") if compressed else path.open("wb")  # noqa: SIM115 (closed in close)
         self._has_header = False
 
     def write(self, block: pd.DataFrame) -> None:
