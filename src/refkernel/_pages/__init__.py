@@ -67,18 +67,18 @@ def as_json(value: Any) -> Markup:
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
-def _found(name, packages) -> str:
+def _found(name: str, packages: Sequence[str]) -> str:
     text = source(name, packages)
     if text is None:
         raise FileNotFoundError(f"{name} is missing from the installed package: install refkernel again.")
     return text
 
 
-def _script(name, packages) -> str:
+def _script(name: str, packages: Sequence[str]) -> str:
     """A script without the address of its source map, which a browser's tools would ask for."""
     lines = _found(name, packages).splitlines()
     return "\n".join(line for line in lines if not line.startswith("//# sourceMappingURL="))
 
 
-def _hash(code) -> str:
+def _hash(code: str) -> str:
     return base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()

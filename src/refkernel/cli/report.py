@@ -15,7 +15,9 @@ from .words import say
 @app.command()
 def report(
     model: ModelFile,
-    data: Annotated[Path | None, typer.Argument(help="CSV, Parquet or Excel file with the model's columns, to be scored for the page.")] = None,
+    data: Annotated[
+        Path | None, typer.Argument(help="CSV, Parquet or Excel file with the model's columns, to be scored for the page.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="The page: one .html file that opens anywhere.")] = Path("report.html"),
     features: Annotated[str, typer.Option(help="Two numeric columns for the plane, separated by a comma; else principal components.")] = "",
     target_column: Annotated[str | None, typer.Option(help="Column that labels the rows; by default that of fit, if it is there.")] = None,

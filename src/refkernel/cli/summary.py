@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
@@ -12,13 +12,16 @@ from .. import __version__
 from .._files import write_text
 from .shared import console, shown
 
+if TYPE_CHECKING:
+    from ..tables.summary import Watch
+
 MOST_COLUMNS = 10
 """Columns that the terminal lists; the JSON file has all."""
 
 REASONS = 3
 
 
-def summary_of(watch, data: Path) -> dict[str, Any]:
+def summary_of(watch: Watch, data: Path) -> dict[str, Any]:
     """The whole summary in plain JSON."""
     detector, drift = watch.saved.detector, watch.drift()
     flagged = int((watch.scores < detector.offset_).sum())
@@ -54,7 +57,7 @@ def print_summary(summary: dict[str, Any]) -> None:
         _print_worst(summary["worst"])
 
 
-def _label_lines(labels) -> list[tuple[str, str]]:
+def _label_lines(labels: dict[str, Any] | None) -> list[tuple[str, str]]:
     if not labels:
         return []
     normal, others = f"{labels['column']} = {labels['target']}", "other rows"
@@ -66,12 +69,12 @@ def _label_lines(labels) -> list[tuple[str, str]]:
     return lines if labels["auroc"] is None else [*lines, ("AUROC", f"{labels['auroc']:.3f}")]
 
 
-def _measured(labels, name) -> str:
+def _measured(labels: dict[str, Any], name: str) -> str:
     low, high = (100 * bound for bound in labels[f"{name}_interval"])
     return f"{100 * labels[f'{name}_rate']:.1f} % (90 % interval {low:.1f} to {high:.1f} %)"
 
 
-def _column_lines(summary) -> list[tuple[str, str]]:
+def _column_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
     from ..tables.wording import named
 
     columns, rows = summary["columns"], summary["rows"]
@@ -94,7 +97,7 @@ def _column_lines(summary) -> list[tuple[str, str]]:
     return lines
 
 
-def _drift_lines(drift) -> list[tuple[str, str]]:
+def _drift_lines(drift: dict[str, Any] | None) -> list[tuple[str, str]]:
     if drift is None:
         return []
     from ..tables.wording import counted
@@ -110,7 +113,7 @@ def _drift_lines(drift) -> list[tuple[str, str]]:
     return [("drift", f"{len(columns):,} {verb} from training {level}{scores}")]
 
 
-def _print_drifted(summary) -> None:
+def _print_drifted(summary: dict[str, Any]) -> None:
     table = Table("column", "differs by (points)", "corrected p", "outside", "missing")
     columns = {column["name"]: column for column in summary["columns"]}
     names = summary["drift"]["columns"]
@@ -124,7 +127,7 @@ def _print_drifted(summary) -> None:
         console.print(f"and {len(names) - MOST_COLUMNS:,} more: --summary-json lists them all", highlight=False)
 
 
-def _print_worst(worst) -> None:
+def _print_worst(worst: list[dict[str, Any]]) -> None:
     has_p = worst[0]["p_value"] is not None
     table = Table("row", "score", *(["p-value"] if has_p else []), "label", "what speaks against it")
     for item in worst:
@@ -134,12 +137,12 @@ def _print_worst(worst) -> None:
     console.print(table)
 
 
-def _reason(reason) -> str:
+def _reason(reason: dict[str, Any]) -> str:
     normal = f"normal: {reason['normal']}" if reason["outside"] else f"within {reason['normal']}, but not beside the others"
     return f"{reason['column']} = {reason['value']} ({normal})"
 
 
-def _worst(watch) -> list[dict[str, Any]]:
+def _worst(watch: Watch) -> list[dict[str, Any]]:
     from ..tables.reasons import reasons_of
 
     kept = watch.worst_rows
@@ -159,5 +162,5 @@ def _worst(watch) -> list[dict[str, Any]]:
     ]
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     return None if value is None else [float(bound) for bound in value] if isinstance(value, tuple | list) else float(value)

@@ -122,7 +122,7 @@ def column_from_dict(item: Any) -> Column:
     return column
 
 
-def _numbers(item) -> Numbers:
+def _numbers(item: Any) -> Numbers:
     rows, missing = _counts([item["rows"], item["missing"]])
     knots = np.asarray(item["knots"], dtype=np.float64)
     below, at_most = (np.array(_counts(item[name]), dtype=np.int64) for name in ("below", "at_most"))
@@ -133,7 +133,7 @@ def _numbers(item) -> Numbers:
     return Numbers(str(item["name"]), rows, missing, knots, below, at_most)
 
 
-def _categories(item) -> Categories:
+def _categories(item: Any) -> Categories:
     rows, missing = _counts([item["rows"], item["missing"]])
     levels = dict(zip(map(str, item["levels"]), _counts(item["levels"].values()), strict=True))
     _check_counts(np.array([sum(levels.values())]), rows, missing)

@@ -227,7 +227,7 @@ class DriftMonitor:
         return Drift(columns, (*scores, corrected[-1]) if scores else None)
 
 
-def _tested(count) -> tuple[float, float]:
+def _tested(count: NumbersCount | CategoriesCount) -> tuple[float, float]:
     """(difference, p) of a column's values, and of its share of missing ones where there are any."""
     difference, p = count.test()
     old = count.column

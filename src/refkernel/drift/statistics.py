@@ -13,7 +13,9 @@ FEWEST_EXPECTED = 5.0
 """A chi-square test needs about this many expected rows in every cell (Cochran, 1954)."""
 
 
-def kolmogorov_smirnov(below: np.ndarray, at_most: np.ndarray, n: int, new_below: np.ndarray, new_at_most: np.ndarray, m: int):
+def kolmogorov_smirnov(
+    below: np.ndarray, at_most: np.ndarray, n: int, new_below: np.ndarray, new_at_most: np.ndarray, m: int
+) -> tuple[float, float]:
     """(D, p): the largest difference of two distribution functions at some knots, and how likely one as large is by chance.
 
     Differences between the knots are not seen. D can only be too small by this, and p too large: the test is never too eager. Ties have

@@ -55,7 +55,9 @@ def report_file(
     return watch
 
 
-def _watched(saved, data, form, target_column, target, progress) -> Watch:
+def _watched(
+    saved: TableModel, data: Path, form: CsvFormat, target_column: str | None, target: str | None, progress: Callable[[float], None]
+) -> Watch:
     """Score the rows of a table, block by block, and keep what the page shows."""
     table = open_table(data, form)
     check_names(table, saved, [])

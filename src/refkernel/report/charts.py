@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import OUTLIER
-from ..drift import Categories, ColumnDrift
+from ..drift import ColumnDrift
+from ..drift.monitor import CategoriesCount
 from ..explanations.normal import Normal
 from ..tables import TableModel
 
@@ -55,7 +56,7 @@ def score_chart(trained: np.ndarray, scores: np.ndarray, kinds: np.ndarray | Non
 def column_chart(found: ColumnDrift, normal: Normal) -> dict[str, Any]:
     """Shares of rows by value, in training and now. The first and the last bar are values outside the range of training."""
     count = found.count
-    if isinstance(count.column, Categories):
+    if isinstance(count, CategoriesCount):
         return _levels_chart(count)
     old, knots, now = count.column, count.column.knots, count.rows - count.missing
     if not knots.size:
@@ -72,7 +73,7 @@ def column_chart(found: ColumnDrift, normal: Normal) -> dict[str, Any]:
     }
 
 
-def _levels_chart(count) -> dict[str, Any]:
+def _levels_chart(count: CategoriesCount) -> dict[str, Any]:
     levels = sorted(count.column.levels, key=lambda level: -count.column.levels[level])
     shown, others = levels[:MOST_LEVELS], levels[MOST_LEVELS:]
     old, now = max(count.column.present, 1), max(count.rows - count.missing, 1)

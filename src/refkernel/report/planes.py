@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from .._encoding import NUMBER
@@ -33,7 +34,7 @@ def plane_chart(saved: TableModel, kept: Kept, features: tuple[str, ...] = ()) -
         return _of_columns(saved, kept, features) if features else _of_components(saved, kept)
 
 
-def _of_columns(saved, kept, features):
+def _of_columns(saved: TableModel, kept: Kept, features: tuple[str, ...]) -> dict[str, Any] | None:
     """The plane of two columns, all others at their median or most frequent value."""
     numeric = [feature.name for feature in saved.features if feature.kind == NUMBER]
     if len(features) != 2 or features[0] == features[1] or not set(features) <= set(numeric):
@@ -57,7 +58,7 @@ def _typical(column: pd.Series) -> Any:
     return column.mode().iloc[0] if column.notna().any() else np.nan
 
 
-def _of_components(saved, kept):
+def _of_components(saved: TableModel, kept: Kept) -> dict[str, Any] | None:
     """The plane of two principal components of what the detector takes, each encoded column in units of its standard deviation."""
     if not hasattr(saved.model, "steps") or len(kept.rows) < 3:
         return None
@@ -75,14 +76,16 @@ def _of_components(saved, kept):
     return _chart(kept, labels, P, x, y, scores, E.shape[1] > 2)
 
 
-def _grid(P: np.ndarray):
+def _grid(P: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     low, high = P.min(axis=0), P.max(axis=0)
     margin = MARGIN * np.where(high > low, high - low, 1.0)
     x, y = (np.linspace(low[i] - margin[i], high[i] + margin[i], GRID) for i in (0, 1))
     return x, y, np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
 
 
-def _chart(kept, labels, P, x, y, scores, is_slice) -> dict[str, Any]:
+def _chart(
+    kept: Kept, labels: list[str], P: np.ndarray, x: np.ndarray, y: np.ndarray, scores: npt.ArrayLike, is_slice: bool
+) -> dict[str, Any]:
     return {
         "labels": labels,
         "x": [float(x[0]), float(x[-1])],

@@ -212,8 +212,8 @@ def score_file(
 ) -> Scored:
     """Write the table with the columns score, decision and label (and normality) added, in its order of rows.
 
-    ``explain`` adds so many reasons of each flagged row. ``defuse`` puts an apostrophe before texts that a spreadsheet would run as formulas.
-    ``watch`` gets each block: as read, as the model takes it, and with the model's answers.
+    ``explain`` adds so many reasons of each flagged row. ``defuse`` puts an apostrophe before texts that a spreadsheet would run as
+    formulas. ``watch`` gets each block: as read, as the model takes it, and with the model's answers.
     """
     table = open_table(data, form)
     percentiles = _percentiles(saved) if proba_like else None

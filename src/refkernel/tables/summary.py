@@ -90,7 +90,7 @@ class Watch:
     _kinds: list[np.ndarray] = field(default_factory=list)
     _step: int = 1
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self._monitor = DriftMonitor(training_columns(self.saved), getattr(self.saved.detector, "calibration_", None))
 
     def add(self, block: pd.DataFrame, X: pd.DataFrame, answers: pd.DataFrame) -> None:
