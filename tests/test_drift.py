@@ -36,7 +36,7 @@ def test_with_all_values_as_knots_the_statistic_is_that_of_scipy(kind, seed):
     draw = {"continuous": lambda n: rng.normal(size=n), "whole": lambda n: rng.poisson(4, n) * 1.0, "constant": lambda n: np.full(n, 5.0)}
     old, new = draw[kind](80), draw[kind](57) + 0.3 * seed
     count = NumbersCount(Numbers.of("x", old))
-    count.add(pd.Series(new), slice(None))
+    count.add(new, slice(None))
     assert count.test()[0] == pytest.approx(ks_2samp(old, new).statistic, abs=1e-12)
 
 
@@ -47,7 +47,7 @@ def test_with_fewer_knots_the_statistic_is_at_most_scipys_and_nearly_as_large(se
     column = Numbers.of("x", old)
     assert column.knots.size <= MOST_KNOTS
     count = NumbersCount(column)
-    count.add(pd.Series(new), slice(None))
+    count.add(new, slice(None))
     exact = ks_2samp(old, new).statistic
     assert exact - 2 / MOST_KNOTS <= count.test()[0] <= exact
 

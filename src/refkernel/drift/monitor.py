@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .columns import Categories, Column, Numbers
+from .columns import Categories, Column, Numbers, numbers_of
 from .statistics import holm, kolmogorov_smirnov, same_levels, same_share, two_tests
 
 __all__ = ["LEVEL", "ColumnDrift", "Drift", "DriftMonitor"]
@@ -39,9 +39,8 @@ class NumbersCount:
         self.lowest, self.highest = np.inf, -np.inf
         self._tested: list[np.ndarray] = []
 
-    def add(self, values: pd.Series, tested: slice) -> None:
+    def add(self, cells: np.ndarray, tested: slice) -> None:
         """Count some rows, and keep those that are tested."""
-        cells = values.to_numpy(dtype=np.float64)
         self.rows, self.missing = self.rows + cells.size, self.missing + int(np.isnan(cells).sum())
         self._tested.append(cells[tested].copy())  # a view would keep the whole block
         knots = self.column.knots
@@ -92,8 +91,8 @@ class CategoriesCount:
     unseen: Counter[str] = field(default_factory=Counter)
     unseen_rows: int = 0
 
-    def add(self, values: pd.Series, tested: slice) -> None:
-        """Count some rows; all of them are tested."""
+    def add(self, values: pd.Series) -> None:
+        """Count some rows."""
         counts = values.value_counts()
         self.rows, self.missing = self.rows + len(values), self.missing + len(values) - int(counts.sum())
         for level, count in counts.items():
@@ -103,9 +102,6 @@ class CategoriesCount:
             self.unseen_rows += int(count)
             if level in self.unseen or len(self.unseen) < MOST_UNSEEN:
                 self.unseen[str(level)] += int(count)
-
-    def halve(self) -> None:
-        """Counts need no room: all rows stay tested."""
 
     def test(self) -> tuple[float, float]:
         """(difference, p): half the sum of the shares' differences; unseen levels are a level of their own, tested on their own too."""
@@ -208,15 +204,20 @@ class DriftMonitor:
     def add(self, X: pd.DataFrame, scores: np.ndarray | None = None) -> None:
         """Count a block of rows and their scores."""
         tested = slice(-self._rows % self._step, None, self._step)
+        numbers = numbers_of(X)
         for count in self.counts:
-            count.add(X[count.column.name], tested)
+            if isinstance(count, NumbersCount):
+                count.add(numbers[count.column.name], tested)
+            else:
+                count.add(X[count.column.name])
         if self._scores is not None and scores is not None:
-            self._scores.add(pd.Series(scores), tested)
+            self._scores.add(scores, tested)
         self._rows += len(X)
         while self._rows > self._most * self._step:
             self._step *= 2
-            for item in [*self.counts, *([self._scores] if self._scores else [])]:
-                item.halve()
+            for halved in [*self.counts, self._scores]:
+                if isinstance(halved, NumbersCount):
+                    halved.halve()
 
     def drift(self) -> Drift:
         """Test what was counted."""
