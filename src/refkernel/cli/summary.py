@@ -10,6 +10,7 @@ from rich.table import Table
 
 from .. import __version__
 from .._files import write_text
+from .._validation import OUTLIER
 from .shared import console, shown
 
 if TYPE_CHECKING:
@@ -47,9 +48,9 @@ def write_summary(path: Path, summary: dict[str, Any]) -> None:
     write_text(path, json.dumps(summary, indent=1, allow_nan=False, ensure_ascii=False) + "\n", "The summary")
 
 
-def print_summary(summary: dict[str, Any]) -> None:
-    """The summary in a few lines."""
-    for name, text in [*_label_lines(summary["labels"]), *_column_lines(summary), *_drift_lines(summary["drift"])]:
+def print_summary(summary: dict[str, Any], outside: bool = True) -> None:
+    """The summary in a few lines; ``outside`` says whether values beyond training's range are to be told."""
+    for name, text in [*_label_lines(summary["labels"]), *_column_lines(summary, outside), *_drift_lines(summary["drift"])]:
         console.print(f"[bold]{name:<18}[/]{shown(text)}", highlight=False, soft_wrap=True)
     if summary["drift"] and summary["drift"]["columns"]:
         _print_drifted(summary)
@@ -74,7 +75,7 @@ def _measured(labels: dict[str, Any], name: str) -> str:
     return f"{100 * labels[f'{name}_rate']:.1f} % (90 % interval {low:.1f} to {high:.1f} %)"
 
 
-def _column_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
+def _column_lines(summary: dict[str, Any], tell_outside: bool) -> list[tuple[str, str]]:
     from ..tables.wording import named
 
     columns, rows = summary["columns"], summary["rows"]
@@ -83,7 +84,7 @@ def _column_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
     unseen = sorted(((c.get("unseen_rows", 0), c["name"]) for c in columns if c.get("unseen_rows")), reverse=True)
     missing = sum(c["missing"] for c in columns)
     lines = []
-    if outside:
+    if outside and tell_outside:
         lines.append(
             ("outside training", "values beyond the range in " + named(f"{name} ({count:,} of {rows:,} rows)" for count, name in outside))
         )
@@ -129,11 +130,14 @@ def _print_drifted(summary: dict[str, Any]) -> None:
 
 def _print_worst(worst: list[dict[str, Any]]) -> None:
     has_p = worst[0]["p_value"] is not None
-    table = Table("row", "score", *(["p-value"] if has_p else []), "label", "what speaks against it")
+    known = worst[0]["known"] is not None
+    table = Table("row", "score", *(["p-value"] if has_p else []), *(["known as"] if known else []), "decision", "what speaks against it")
     for item in worst:
         reasons = "\n".join(map(_reason, item["reasons"]))
         p = [f"{item['p_value']:.2g}"] if has_p else []
-        table.add_row(f"{item['row']:,}", f"{item['score']:.4g}", *p, str(item["label"]), shown(reasons))
+        label = [shown(item["known"])] if known else []
+        decision = "flagged" if item["label"] == OUTLIER else "accepted"
+        table.add_row(f"{item['row']:,}", f"{item['score']:.4g}", *p, *label, decision, shown(reasons))
     console.print(table)
 
 
@@ -156,6 +160,7 @@ def _worst(watch: Watch) -> list[dict[str, Any]]:
             "score": float(kept.answers["score"].iloc[i]),
             "p_value": None if p_values is None else float(p_values.iloc[i]),
             "label": int(kept.answers["label"].iloc[i]),
+            "known": None if watch.labels is None else str(kept.cells[watch.labels.column].iloc[i]),
             "reasons": [reason.as_dict() for reason in reasons[i]],
         }
         for i, row in enumerate(kept.rows)

@@ -167,7 +167,7 @@ def score(
         say(f"{counted(result.rows, 'row')}: {kinds}.")
         print_reasons(result)
         summary = summary_of(watch, data)
-        print_summary(summary)
+        print_summary(summary, outside=not result.outside)
         say(f"Scores: {out}")
         if summary_json is not None:
             write_summary(summary_json, summary)
