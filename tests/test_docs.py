@@ -19,7 +19,7 @@ MODULES = [
 ]
 PUBLIC_MODULES = ["refkernel", *(f"refkernel.{name}" for name in refkernel.__all__ if inspect.ismodule(getattr(refkernel, name)))]
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "docs" / "promises.md"]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "promises.md", ROOT / "docs" / "explanations.md"]
 
 
 @pytest.mark.parametrize("name", MODULES)

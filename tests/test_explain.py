@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, OneHotEncoder, StandardScaler
 
 import refkernel as rk
+from refkernel.explanations.forms import form_of
 from refkernel.explanations.loops import shapley_of_sums
 from refkernel.explanations.nodes import error_bound, nodes
 from refkernel.kernels import Laplacian, Linear
@@ -105,7 +106,7 @@ def test_path_values_are_the_integral_of_the_slopes_along_the_path(name):
 
     def grown(t):
         """The score with the exponents of column j multiplied by t_j."""
-        form = rk.explanations.forms.form_of(model)
+        form = form_of(model)
         u = np.abs(x - form.centres)
         p = np.concatenate([np.exp(-((q * u + a) * u) @ t) for q, a in zip(form.square, form.absolute, strict=True)])
         return form.constant + form.weight @ p + (0.0 if form.pair is None else p @ form.pair @ p)
@@ -210,7 +211,7 @@ def test_errors_of_few_nodes_stay_below_their_bound(features, count):
 def test_200_features_are_explained_within_the_error_bound_by_fewer_nodes():
     X, new = data(80, 200), data(3, 200, seed=1) * 1.3
     model = rk.SVDD(rk.RBF(0.5), nu=0.2).fit(X)
-    why, form = rk.explain(model, new), rk.explanations.forms.form_of(model)
+    why, form = rk.explain(model, new), form_of(model)
     assert nodes(200)[0].size < 50
     assert 0.0 < why.error_bound < 1e-13
     t, w = np.polynomial.legendre.leggauss(100)

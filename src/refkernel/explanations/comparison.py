@@ -33,6 +33,7 @@ class Comparison:
         decisions = final.decision_function(rows)
         normal = np.flatnonzero(decisions >= 0) if (decisions >= 0).any() else decisions.argmax()[None]
         self._normal = rows[normal[:: max(1, normal.size // MOST_KEPT)]]
+        self._scores = final.score_samples(self._normal)
 
     def values(self, X: np.ndarray, feature: np.ndarray, count: int, most: int) -> np.ndarray:
         """The values of rows as the detector takes them (rows × count), for ``most`` features; ``feature`` is that of each column."""
@@ -42,9 +43,9 @@ class Comparison:
         return values
 
     def _fill(self, X: np.ndarray, feature: np.ndarray, most: int, values: np.ndarray) -> None:
-        Z = self._normal[negative_squared_distances(X, self._normal).argmax(axis=1)]
-        score = self._final.score_samples
-        between = score(X) - score(Z)
+        nearest = negative_squared_distances(X, self._normal).argmax(axis=1)
+        Z, score = self._normal[nearest], self._final.score_samples
+        between = score(X) - self._scores[nearest]
         for compared in _most_different(X, Z, feature, values.shape[1])[:, :most].T:
             here = feature == compared[:, None]
             last, first = np.where(here, Z, X), np.where(here, X, Z)

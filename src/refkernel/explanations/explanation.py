@@ -23,6 +23,9 @@ __all__ = ["Explanation", "explain"]
 
 METHODS = ("auto", "shapley", "path")
 
+SPARE = 2
+"""Columns that are compared beyond those wanted: the largest difference is not always the strongest reason."""
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -155,13 +158,13 @@ class Explainer:
         """What speaks against each row, column by column (rows × columns): negative where it does, the strongest lowest.
 
         The row is compared with the most similar normal rows. AutoDetector's values are such a comparison; of other models it is the one of
-        :class:`Comparison`, for twice as many columns as the ``count`` that are wanted.
+        :class:`Comparison`, for a few more columns than the ``count`` that are wanted.
         """
         if self._default == "path":
             return self.explain(X).values
         columns = np.arange(len(names_of(self._model, X)))
         Z, feature, players = self._encoded(X, columns, columns.size)
-        values = self._comparison.values(Z, feature, players, 2 * count)
+        values = self._comparison.values(Z, feature, players, count + SPARE)
         return _given_out(values, self._before[0].violations(X), columns) if players > columns.size else values
 
     def _sources(self, columns: int) -> np.ndarray:

@@ -79,7 +79,6 @@ class OutsideRanges:
     def __post_init__(self) -> None:
         d = len(self.names)
         self.outside = np.zeros(d, dtype=np.int64)
-        self._known = np.zeros(d, dtype=np.int64)
         self._log = np.zeros((d, 3))  # of |value| / |median|, where both exist: their number, their sum, the sum of their squares
 
     def add(self, cells: Sequence[np.ndarray]) -> None:
@@ -90,13 +89,11 @@ class OutsideRanges:
                 self._add(number, normal, column)
 
     def _add(self, number: int, normal: Normal, column: np.ndarray) -> None:
-        self.outside[number] += int(normal.outside(column).sum())
-        if normal.low is None or normal.is_date:
-            return
-        numbers = np.asarray(column, dtype=np.float64)
-        numbers = np.abs(numbers[np.isfinite(numbers) & (numbers != 0.0)])
-        if normal.typical:
-            logarithms = np.log10(numbers / abs(normal.typical))
+        outside = normal.outside(column)
+        self.outside[number] += int(outside.sum())
+        if normal.typical and not normal.is_date and self.outside[number] == self.rows:  # only a whole column can be in another unit
+            numbers = np.abs(np.asarray(column, dtype=np.float64))
+            logarithms = np.log10(numbers[np.isfinite(numbers) & (numbers > 0.0)] / abs(normal.typical))
             self._log[number] += logarithms.size, logarithms.sum(), (logarithms**2).sum()
 
     def notes(self) -> list[str]:

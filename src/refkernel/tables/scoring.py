@@ -212,7 +212,7 @@ def score_file(
 ) -> Scored:
     """Write the table with the columns score, decision and label (and normality) added, in its order of rows.
 
-    ``explain`` adds so many reasons of each flagged row. ``defuse`` puts an apostrophe before texts that a spreadsheet would run as
+    ``explain`` adds this many reasons of each flagged row. ``defuse`` puts an apostrophe before texts that a spreadsheet would run as
     formulas. ``watch`` gets each block: as read, as the model takes it, and with the model's answers.
     """
     table = open_table(data, form)
