@@ -11,6 +11,9 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("skops")
 
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder
 from typer.testing import CliRunner
 
 import refkernel as rk
@@ -360,6 +363,25 @@ def test_what_training_knew_is_shown_by_inspect(tmp_path):
     output = run("inspect", tmp_path / "m.rk")
     for text in ("always 100", "always auto", "are rare", "temperature", "…"):
         assert text in output
+
+
+def test_a_model_file_of_version_0_1_gives_the_scores_it_gave(tmp_path):
+    """Three steps, one-hot columns, and a description without kinds; score and inspect advise to fit it again."""
+    train = machines()[["temperature", "flow", "machine"]]
+    columns = ColumnTransformer(
+        [("numbers", "passthrough", ["temperature", "flow"]), ("categories", OneHotEncoder(sparse_output=False), ["machine"])],
+        verbose_feature_names_out=False,
+    )
+    model = Pipeline([("columns", columns), ("scale", "passthrough"), ("model", rk.AutoDetector(random_state=0))]).fit(train)
+    fit(train, tmp_path)
+    about = rk.read_about(tmp_path / "m.rk")["about"]
+    about["features"] = [{"name": feature["name"], "categories": feature["categories"]} for feature in about["features"]]
+    del about["data"]["time_column"]
+    rk.save(model, tmp_path / "m.rk", about=about)
+    scored, output = score(train, tmp_path)
+    np.testing.assert_array_equal(scored["score"], model.score_samples(train))
+    assert "Version 0.1 made this model" in output
+    assert "Version 0.1 made this model" in run("inspect", tmp_path / "m.rk")
 
 
 def test_encoded_columns_belong_to_one_column_each(tmp_path):

@@ -41,7 +41,7 @@ MISSING_UNIT = 1.0
 CYCLE_UNIT = float(np.sqrt(2.0))
 """Of sine and cosine: times that are spread evenly are then as far apart as normal numbers on average."""
 
-FEWEST = 5
+FEWEST = 10
 """A category in fewer training rows shares a column with all others that are as rare."""
 
 MOST_LEVELS = 50

@@ -55,7 +55,8 @@ def score_notes(result: Scored, saved: TableModel) -> list[str]:
         notes.append(f"Missing values were filled{marked}: {listed}. The column filled counts them in each row.")
     for name, unknown in result.unseen.items():
         seen = named(f"{value} ({count:,})" for value, count in unknown.most_common())
-        notes.append(f"Categories of {name} that training did not see: {seen}. They count as rare ones.")
+        meaning = "" if result.violated[name] else " They count as rare ones."
+        notes.append(f"Categories of {name} that training did not see: {seen}.{meaning}")
     notes += [_contradiction(column, result) for column in saved.columns if result.violated[column.name]]
     return notes + model_notes(saved)
 
@@ -137,7 +138,7 @@ def _false_alarms(training: Mapping[str, Any]) -> dict[str, str]:
 def _made_up(training: Mapping[str, Any]) -> dict[str, str]:
     caught, auc = training.get("made_up_caught"), training.get("made_up_auc")
     texts = [] if caught is None else [f"{100 * caught:.0f} % are caught"]
-    texts += [] if auc is None else [f"recognised with an AUROC of {auc:.3f}"]
+    texts += [] if auc is None else [f"told apart with an AUROC of {auc:.3f}"]
     return {"made-up outliers": ", ".join(texts)} if texts else {}
 
 

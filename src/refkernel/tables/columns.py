@@ -11,8 +11,21 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype
 
 from .._encoding import CATEGORY, DATE, NUMBER, Column
-from ..exceptions import TableError
-from .cells import BOOLEANS, Numbers, are_booleans, categories, dates, find_format, is_plain, is_text, numbers, texts, typed_seconds
+from ..exceptions import ModelFileError, TableError
+from .cells import (
+    BOOLEANS,
+    FORMATS,
+    Numbers,
+    are_booleans,
+    categories,
+    dates,
+    find_format,
+    is_plain,
+    is_text,
+    numbers,
+    texts,
+    typed_seconds,
+)
 from .wording import counted, option
 
 __all__ = ["Column", "Feature", "learn", "model_input"]
@@ -68,6 +81,9 @@ class Feature:
         """The feature that ``as_dict`` has described; files of version 0.1 know names and categories."""
         categories = item.get("categories")
         others = {name: item[name] for name in ("date_format", "percent", "thousands") if name in item}
+        marks = [others.get(name, False) for name in ("percent", "thousands")]
+        if others.get("date_format") not in (None, TYPED, *FORMATS) or not all(isinstance(mark, bool) for mark in marks):
+            raise ModelFileError(f"A model file describes the column {item['name']} in a way that no version has written: it is forged.")
         return cls(item["name"], None if categories is None else tuple(categories), **others)
 
 

@@ -64,8 +64,7 @@ class TableModel:
     @property
     def encoder(self) -> TableEncoder | None:
         """The step that encodes the columns; None in files of version 0.1 and in models that were saved in Python."""
-        first = self.model.steps[0][-1] if getattr(self.model, "steps", None) else None
-        return first if isinstance(first, TableEncoder) else None
+        return encoder_of(self.model)
 
     @property
     def added(self) -> tuple[str, ...]:
@@ -174,7 +173,9 @@ def load_table_model(path: Path) -> TableModel:
             raise ModelFileError(f"{path}: {problem} in its description. The file is damaged or forged: make it again with refkernel fit.")
         features = [Feature.from_dict(item) for item in about["features"]]
         known = getattr(model, "feature_names_in_", None)
-        if known is None or list(known) != [feature.name for feature in features]:
+        encoder = encoder_of(model)
+        kinds = None if encoder is None else [feature.kind for feature in features]
+        if known is None or list(known) != [feature.name for feature in features] or (encoder is not None and list(encoder.kinds) != kinds):
             raise ModelFileError(f"{path} describes other columns than its model takes. The file is damaged or forged.")
         if len(about["training"]["decision_percentiles"]) != PERCENT.size or (np.diff(about["training"]["decision_percentiles"]) < 0).any():
             raise ModelFileError(f"{path}: decision_percentiles are not {PERCENT.size} rising numbers. The file is damaged or forged.")
@@ -183,6 +184,12 @@ def load_table_model(path: Path) -> TableModel:
     else:
         raise ModelFileError(f"{path} does not say which columns its model takes: make it with refkernel fit, or fit it on a data frame.")
     return TableModel(Path(path), model, features, saved.metadata)
+
+
+def encoder_of(model: Any) -> TableEncoder | None:
+    """The first step of a pipeline, if it encodes a table."""
+    first = model.steps[0][-1] if getattr(model, "steps", None) else None
+    return first if isinstance(first, TableEncoder) else None
 
 
 def final(model: Any) -> Any:
