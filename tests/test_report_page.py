@@ -44,10 +44,10 @@ def data_of(page):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """model.rk of 150 rows, new.csv of 30 others and 170 alike, and the page of both."""
+    """model.rk of 150 rows, new.csv of 60 others and 140 alike, and the page of both."""
     folder = tmp_path_factory.mktemp("page")
     table(150, 0).to_csv(folder / "train.csv", index=False)
-    table(200, 1, outliers=30).to_csv(folder / "new.csv", index=False)
+    table(200, 1, outliers=60).to_csv(folder / "new.csv", index=False)
     run("fit", folder / "train.csv", "--target-column", "state", "--target", "good", "--out", folder / "model.rk")
     run("report", folder / "model.rk", folder / "new.csv", "--out", folder / "page.html")
     return folder
@@ -244,7 +244,7 @@ def test_worst_rows_sort_filter_and_follow_the_threshold(folder, browser):
     browser.run("document.querySelectorAll('#worst-table thead button')[0].click()")
     assert shown_rows(browser) == sorted(rows, key=int)
     browser.run("(f => { f.value = 'BAD'; f.dispatchEvent(new Event('input')); })(document.getElementById('filter'))")
-    assert len(shown_rows(browser)) == 30
+    assert len(shown_rows(browser)) == 60
     browser.run("(f => { f.value = 'no such text'; f.dispatchEvent(new Event('input')); })(document.getElementById('filter'))")
     assert shown_rows(browser) == []
     assert not browser.run("document.getElementById('no-rows').hidden")
