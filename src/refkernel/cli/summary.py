@@ -25,6 +25,7 @@ REASONS = 3
 def summary_of(watch: Watch, data: Path) -> dict[str, Any]:
     """The whole summary in plain JSON."""
     detector, drift = watch.saved.detector, watch.drift()
+    kinds = {feature.name: feature.kind for feature in watch.saved.features}
     flagged = int((watch.scores < detector.offset_).sum())
     return {
         "made_by": f"refkernel score {__version__}",
@@ -38,7 +39,7 @@ def summary_of(watch: Watch, data: Path) -> dict[str, Any]:
         "expected_false_alarm_interval": _plain(getattr(detector, "false_alarm_interval_", None)),
         "labels": watch.agreement(),
         "drift": None if drift is None else drift.as_dict(),
-        "columns": [] if drift is None else [column.as_dict() for column in drift.columns],
+        "columns": [] if drift is None else [{**column.as_dict(), "kind": kinds[column.name]} for column in drift.columns],
         "worst": _worst(watch),
     }
 

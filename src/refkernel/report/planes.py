@@ -1,17 +1,19 @@
-"""A plane through the rows of a table, with the scores on it: of two columns, or of two principal components."""
+"""A plane through the rows of a table, with the scores on it: of two columns, or of two principal components of all numbers."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .._encoding import NUMBER
+from .._encoding import CATEGORY, NUMBER
 from .._threads import one_blas_thread
 from ..exceptions import TableError
 from ..tables import TableModel
+from ..tables.reasons import normals_of
 from ..tables.scoring import decide
 from ..tables.summary import Kept
 from .charts import short
@@ -28,52 +30,79 @@ FLAT = 1e-9
 """Rows whose second direction is shorter than this share of the first lie on a line."""
 
 
+@dataclass(frozen=True)
+class Plane:
+    """The rows center + unit · (p · axes) of some columns of numbers."""
+
+    columns: list[str]
+    center: np.ndarray
+    unit: np.ndarray
+    axes: np.ndarray
+    labels: list[str]
+
+    def project(self, V: np.ndarray) -> np.ndarray:
+        """The coordinates (n × 2) of rows."""
+        return ((V - self.center) / self.unit) @ self.axes.T
+
+    def lift(self, P: np.ndarray) -> np.ndarray:
+        """The rows at coordinates of the plane."""
+        return self.center + (P @ self.axes) * self.unit
+
+
 def plane_chart(saved: TableModel, kept: Kept, features: tuple[str, ...] = ()) -> dict[str, Any] | None:
-    """Points and a grid of scores on a plane through them; None where the rows do not span one."""
+    """Points and a grid of scores on a plane through them; None where the rows do not span one.
+
+    Columns that are not in the plane have the value that is typical of training.
+    """
+    typical = _typical_row(saved, kept.X)
+    plane = _named(saved, features) if features else _principal(saved, kept.X, typical)
+    if plane is None:
+        return None
+    V = kept.X[plane.columns].to_numpy(dtype=np.float64)
+    known = ~np.isnan(V).any(axis=1) if features else np.ones(len(V), dtype=bool)
+    if not known.any():
+        return None
+    P = plane.project(np.where(np.isnan(V), plane.center, V)[known])
+    x, y, points = _grid(P)
+    on_plane = pd.DataFrame({name: np.full(len(points), value, dtype=kept.X[name].dtype) for name, value in typical.items()})
+    on_plane[plane.columns] = plane.lift(points)
     with one_blas_thread():
-        return _of_columns(saved, kept, features) if features else _of_components(saved, kept)
+        scores = decide(saved, on_plane)["score"]
+    return _chart(kept.take(np.flatnonzero(known)), plane.labels, P, x, y, scores, len(saved.features) > 2)
 
 
-def _of_columns(saved: TableModel, kept: Kept, features: tuple[str, ...]) -> dict[str, Any] | None:
-    """The plane of two columns, all others at their median or most frequent value."""
+def _typical_row(saved: TableModel, X: pd.DataFrame) -> dict[str, Any]:
+    """The median or the most frequent level of each column, in training where the model's file has them, else in these rows."""
+    normals = normals_of(saved)
+    if normals:
+        values = [normal.levels[0] if normal.levels else normal.typical for normal in normals]
+        return dict(zip(X.columns, [np.nan if value is None else value for value in values], strict=True))
+    return {name: float(X[name].median()) if X[name].dtype == np.float64 else X[name].mode().get(0, np.nan) for name in X.columns}
+
+
+def _named(saved: TableModel, features: tuple[str, ...]) -> Plane:
     numeric = [feature.name for feature in saved.features if feature.kind == NUMBER]
     if len(features) != 2 or features[0] == features[1] or not set(features) <= set(numeric):
         raise TableError(f"--features {','.join(features)} must be two different numeric columns of the model: {', '.join(numeric)}.")
-    known = kept.X[list(features)].notna().all(axis=1).to_numpy()
-    if not known.any():
-        return None
-    P = kept.X.loc[known, list(features)].to_numpy(dtype=np.float64)
-    x, y, points = _grid(P)
-    typical = {name: _typical(kept.X[name]) for name in kept.X.columns}
-    on_plane = pd.DataFrame(
-        {name: np.full(len(points), value, dtype=kept.X[name].dtype) for name, value in typical.items()}, columns=kept.X.columns
-    )
-    on_plane[list(features)] = points
-    return _chart(kept.take(np.flatnonzero(known)), list(features), P, x, y, decide(saved, on_plane)["score"], len(saved.features) > 2)
+    return Plane(list(features), np.zeros(2), np.ones(2), np.eye(2), list(features))
 
 
-def _typical(column: pd.Series) -> Any:
-    if column.dtype == np.float64:
-        return float(column.median())
-    return column.mode().iloc[0] if column.notna().any() else np.nan
-
-
-def _of_components(saved: TableModel, kept: Kept) -> dict[str, Any] | None:
-    """The plane of two principal components of what the detector takes, each encoded column in units of its standard deviation."""
-    if not hasattr(saved.model, "steps") or len(kept.rows) < 3:
-        return None
-    E = np.asarray(saved.model[:-1].transform(kept.X), dtype=np.float64)
-    center, spread = E.mean(axis=0), E.std(axis=0)
-    unit = np.where(spread > 0, spread, 1.0)
-    _, sizes, directions = np.linalg.svd((E - center) / unit, full_matrices=False)
+def _principal(saved: TableModel, X: pd.DataFrame, typical: dict[str, Any]) -> Plane | None:
+    """Two principal components of the columns of numbers that vary, in training and here, in units of their standard deviations."""
+    constant = {name for name, normal in zip(X.columns, normals_of(saved), strict=False) if normal.low == normal.high}
+    varying = [feature for feature in saved.features if feature.kind != CATEGORY and feature.name not in constant]
+    columns = [feature.name for feature in varying if X[feature.name].nunique() > 1]
+    if len(columns) == 2 and all(feature.kind == NUMBER for feature in saved.features if feature.name in columns):
+        return _named(saved, (columns[0], columns[1]))
+    center = np.array([typical[name] for name in columns], dtype=np.float64)
+    V = X[columns].to_numpy(dtype=np.float64)
+    Z = np.where(np.isnan(V), center, V) - center
+    unit = Z.std(axis=0)
+    _, sizes, directions = np.linalg.svd((Z - Z.mean(axis=0)) / unit, full_matrices=False)
     if sizes.size < 2 or not sizes[1] > FLAT * sizes[0]:
         return None
-    axes, shares = directions[:2], 100 * sizes**2 / (sizes**2).sum()
-    P = ((E - center) / unit) @ axes.T
-    x, y, points = _grid(P)
-    scores = saved.detector.score_samples(center + (points @ axes) * unit)
-    labels = [f"component {i + 1} ({shares[i]:.0f} % of the variance)" for i in (0, 1)]
-    return _chart(kept, labels, P, x, y, scores, E.shape[1] > 2)
+    shares = 100 * sizes**2 / (sizes**2).sum()
+    return Plane(columns, center, unit, directions[:2], [f"component {i + 1} ({shares[i]:.0f} % of the variance)" for i in (0, 1)])
 
 
 def _grid(P: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -95,5 +124,5 @@ def _chart(
         "points": [short(P[:, 0]), short(P[:, 1])],
         "of_points": kept.answers["score"].tolist(),
         "rows": kept.rows.tolist(),
-        "slice": bool(is_slice),
+        "slice": is_slice,
     }
