@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .._encoding import CATEGORY, NUMBER
+from .._encoding import NUMBER
 from .._threads import one_blas_thread
 from ..exceptions import TableError
 from ..tables import TableModel
@@ -25,6 +25,11 @@ GRID = 72
 
 MARGIN = 0.08
 """The share of the points' range added on each side."""
+
+BULK, REACH = 0.05, 1.0
+"""Points further from the middle 90 % than these are wide stand at the edge of the plane."""
+
+MOST_UNITS = 5.0
 
 FLAT = 1e-9
 """Rows whose second direction is shorter than this share of the first lie on a line."""
@@ -62,7 +67,7 @@ def plane_chart(saved: TableModel, kept: Kept, features: tuple[str, ...] = ()) -
     known = ~np.isnan(V).any(axis=1) if features else np.ones(len(V), dtype=bool)
     if not known.any():
         return None
-    P = plane.project(np.where(np.isnan(V), plane.center, V)[known])
+    P = _within(plane.project(np.where(np.isnan(V), plane.center, V)[known]))
     x, y, points = _grid(P)
     on_plane = pd.DataFrame({name: np.full(len(points), value, dtype=kept.X[name].dtype) for name, value in typical.items()})
     on_plane[plane.columns] = plane.lift(points)
@@ -90,19 +95,27 @@ def _named(saved: TableModel, features: tuple[str, ...]) -> Plane:
 def _principal(saved: TableModel, X: pd.DataFrame, typical: dict[str, Any]) -> Plane | None:
     """Two principal components of the columns of numbers that vary, in training and here, in units of their standard deviations."""
     constant = {name for name, normal in zip(X.columns, normals_of(saved), strict=False) if normal.low == normal.high}
-    varying = [feature for feature in saved.features if feature.kind != CATEGORY and feature.name not in constant]
-    columns = [feature.name for feature in varying if X[feature.name].nunique() > 1]
-    if len(columns) == 2 and all(feature.kind == NUMBER for feature in saved.features if feature.name in columns):
+    varying = [feature.name for feature in saved.features if feature.kind == NUMBER and feature.name not in constant]
+    columns = [name for name in varying if X[name].nunique() > 1]
+    if len(columns) == 2:
         return _named(saved, (columns[0], columns[1]))
     center = np.array([typical[name] for name in columns], dtype=np.float64)
     V = X[columns].to_numpy(dtype=np.float64)
     Z = np.where(np.isnan(V), center, V) - center
-    unit = Z.std(axis=0)
+    unit = _within(Z).std(axis=0)
+    Z = np.clip(Z, -MOST_UNITS * unit, MOST_UNITS * unit)  # a few wild rows must not choose the plane
     _, sizes, directions = np.linalg.svd((Z - Z.mean(axis=0)) / unit, full_matrices=False)
     if sizes.size < 2 or not sizes[1] > FLAT * sizes[0]:
         return None
     shares = 100 * sizes**2 / (sizes**2).sum()
     return Plane(columns, center, unit, directions[:2], [f"component {i + 1} ({shares[i]:.0f} % of the variance)" for i in (0, 1)])
+
+
+def _within(values: np.ndarray) -> np.ndarray:
+    """Columns without their wild values: those far from the bulk are moved to its edge."""
+    low, high = np.quantile(values, [BULK, 1.0 - BULK], axis=0)
+    room = REACH * np.where(high > low, high - low, np.ptp(values, axis=0))
+    return np.clip(values, low - room, high + room)
 
 
 def _grid(P: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
