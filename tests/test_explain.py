@@ -217,7 +217,7 @@ def test_200_features_are_explained_within_the_error_bound_by_fewer_nodes():
     t, w = np.polynomial.legendre.leggauss(100)
     exact = np.zeros((3, 200))
     columns = np.ascontiguousarray(form.centres.T)
-    shapley_of_sums(new, columns, form.square, form.absolute, np.arange(200), form.weight, 0.5 * (1.0 + t), 0.5 * w, exact)
+    shapley_of_sums(new, columns, form.rate, np.arange(200), form.weight, 0.5 * (1.0 + t), 0.5 * w, exact)
     np.testing.assert_allclose(why.values, exact, atol=why.error_bound + 1e-14)
     np.testing.assert_allclose(why.scores, model.score_samples(new), atol=1e-12)
 
@@ -233,18 +233,24 @@ def naive_auto(detector, x):
             unit = np.sqrt(np.maximum(part._close[order], part._floor))
             shares += [T[order[0]], (T[order] / unit[:, None]).mean(axis=0)]
         else:
-            C = np.exp(-np.abs(Z[:, None] - Z).sum(axis=2) / part._width) + 0.03 * np.eye(len(Z))
-            M, e = np.linalg.inv(C), T / part._width
-
-            def slope(t, j, M=M, e=e):
-                k = np.exp(-t * e.sum(axis=1))
-                return 2.0 * (M @ k) @ (k * e[:, j])
-
-            shares.append(np.array([quad(slope, 0.0, 1.0, args=(j,), limit=200)[0] for j in range(len(z))]))
+            power = 0.5 if getattr(part, "roots", False) else 1.0
+            for width in getattr(part, "_widths", None) or [part._width]:
+                C = np.exp(-(np.abs(Z[:, None] - Z) ** power).sum(axis=2) / width) + 0.03 * np.eye(len(Z))
+                shares.append(integrated(np.linalg.inv(C), T**power / width))
     scores = detector._part_scores((x / detector._unit)[None])[:, 0]
     evidence = [found(score) for found, score in zip(detector._evidence, scores, strict=True)]
     used = [share / share.sum() * E for share, E, use in zip(shares, evidence, detector._used, strict=True) if use]
     return -np.mean(used, axis=0)
+
+
+def integrated(M, e):
+    """The integral over t of the slopes of 1 - k'Mk along the path k = exp(-t Σ_j e_j), column by column."""
+
+    def slope(t, j):
+        k = np.exp(-t * e.sum(axis=1))
+        return 2.0 * (M @ k) @ (k * e[:, j])
+
+    return np.array([quad(slope, 0.0, 1.0, args=(j,), limit=200)[0] for j in range(e.shape[1])])
 
 
 @pytest.mark.parametrize("known", [False, True])

@@ -149,3 +149,16 @@ def test_a_kernel_that_is_no_product_is_compared_too():
 def test_a_detector_of_another_library_says_that_it_cannot_be_explained():
     with pytest.raises(TypeError, match="IsolationForest"):
         Explainer(IsolationForest(n_estimators=2).fit(np.eye(3))).against(np.eye(3), 2)
+
+
+def test_a_table_model_says_which_value_or_level_would_be_normal(saved):
+    X = penguins(4, 1).astype({"setpoint": float})
+    X.loc[0, "setpoint"], X.loc[1, "island"], X.loc[2, "bill_mm"] = 130.0, "Rome", 90.0
+    found = rk.counterfactuals(saved.model, X)
+    changes = dict(zip(found.rows.tolist(), found.changes, strict=True))
+    assert changes[0][0].name == "setpoint"
+    assert changes[0][0].nearest == 100.0
+    assert changes[1][0].name == "island"
+    assert set(changes[1][0].levels) <= {"Biscoe", "Dream", "Torgersen"}
+    assert changes[2][0].name == "bill_mm"
+    assert changes[2][0].nearest < 60.0

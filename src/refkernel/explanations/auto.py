@@ -14,15 +14,13 @@ A description's evidence is shared in proportion to these values, so that all sh
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import singledispatch
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from .._threads import share_rows
 from ..auto import AutoDetector
-from ..auto.descriptions import Neighbours, Residual
-from .loops import LARGEST, neighbour_terms, path_of_pairs
+from .loops import ABSOLUTE, LARGEST, ROOT, neighbour_terms, path_of_pairs
 
 __all__ = ["AutoForm"]
 
@@ -61,14 +59,12 @@ class AutoForm:
         return 0.0
 
 
-@singledispatch
 def described_by(part: Any) -> Callable[[np.ndarray, np.ndarray, int], Terms]:
     """The function from rows, the features of their columns and the number of features to the terms of a description."""
-    raise TypeError(f"Scores of {type(part).__name__} cannot be explained.")
+    return _of_neighbours(part) if hasattr(part, "_nearest") else _of_residuals(part)
 
 
-@described_by.register
-def _(part: Neighbours) -> Callable[[np.ndarray, np.ndarray, int], Terms]:
+def _of_neighbours(part: Any) -> Callable[[np.ndarray, np.ndarray, int], Terms]:
     def terms_of(Z: np.ndarray, feature: np.ndarray, count: int) -> Terms:
         D, index = part._nearest(Z, np.full(len(Z), -1), part._k)
         nearest = np.zeros(D.shape)
@@ -84,18 +80,22 @@ def _(part: Neighbours) -> Callable[[np.ndarray, np.ndarray, int], Terms]:
     return terms_of
 
 
-@described_by.register
-def _(part: Residual) -> Callable[[np.ndarray, np.ndarray, int], Terms]:
-    d = len(part.columns)
-    pair, square, absolute = -(part._root @ part._root.T), np.zeros((1, d)), np.full((1, d), 1.0 / part._width)
+def _of_residuals(part: Any) -> Callable[[np.ndarray, np.ndarray, int], Terms]:
+    """Of one width or of several, of distances or of their roots."""
+    inverses, widths = getattr(part, "_roots", None) or [part._root], getattr(part, "_widths", None) or [part._width]
+    pairs = [-(inverse @ inverse.T) for inverse in inverses]
+    rates = [np.zeros((1, 3, len(part.columns))) for _ in widths]
+    for rate, width in zip(rates, widths, strict=True):
+        rate[0, ROOT if getattr(part, "roots", False) else ABSOLUTE] = 1.0 / width
 
     def terms_of(Z: np.ndarray, feature: np.ndarray, count: int) -> Terms:
-        terms = np.zeros((len(Z), count))
+        found = np.zeros((len(pairs), len(Z), count))
 
         def add(start: int, stop: int) -> None:
-            path_of_pairs(Z[start:stop], part.columns, square, absolute, feature, pair, terms[start:stop])
+            for terms, rate, pair in zip(found, rates, pairs, strict=True):
+                path_of_pairs(Z[start:stop], part.columns, rate, feature, pair, terms[start:stop])
 
         share_rows(add, len(Z)) if len(Z) > 1 else add(0, len(Z))
-        return [(terms, part.score(Z)[0])]
+        return list(zip(found, part.score(Z), strict=True))
 
     return terms_of

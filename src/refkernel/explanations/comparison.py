@@ -35,17 +35,19 @@ class Comparison:
         self._normal = rows[normal[:: max(1, normal.size // MOST_KEPT)]]
         self._scores = final.score_samples(self._normal)
 
-    def values(self, X: np.ndarray, feature: np.ndarray, count: int, most: int) -> np.ndarray:
+    def values(self, X: np.ndarray, feature: np.ndarray, count: int, most: int, scores: np.ndarray | None = None) -> np.ndarray:
         """The values of rows as the detector takes them (rows × count), for ``most`` features; ``feature`` is that of each column."""
         values = np.zeros((len(X), count))
+        scores = self._final.score_samples(X) if scores is None else scores
         for i in range(0, len(X), BLOCK):
-            self._fill(X[i : i + BLOCK], feature, most, values[i : i + BLOCK])
+            part = slice(i, i + BLOCK)
+            self._fill(X[part], scores[part], feature, most, values[part])
         return values
 
-    def _fill(self, X: np.ndarray, feature: np.ndarray, most: int, values: np.ndarray) -> None:
+    def _fill(self, X: np.ndarray, scores: np.ndarray, feature: np.ndarray, most: int, values: np.ndarray) -> None:
         nearest = negative_squared_distances(X, self._normal).argmax(axis=1)
         Z, score = self._normal[nearest], self._final.score_samples
-        between = score(X) - self._scores[nearest]
+        between = scores - self._scores[nearest]
         for compared in _most_different(X, Z, feature, values.shape[1])[:, :most].T:
             here = feature == compared[:, None]
             last, first = np.where(here, Z, X), np.where(here, X, Z)

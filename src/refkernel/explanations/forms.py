@@ -59,6 +59,11 @@ class ProductForm:
     curvature: float = 0.0
 
     @property
+    def rate(self) -> np.ndarray:
+        """The widths as ``loops`` takes them (kinds × 3 × columns)."""
+        return np.stack([self.square, self.absolute, np.zeros_like(self.square)], axis=1)
+
+    @property
     def baseline(self) -> float:
         """The score with all features switched off."""
         return float(self.constant + self.weight.sum() + (0.0 if self.pair is None else self.pair.sum()))
@@ -81,7 +86,7 @@ class ProductForm:
         terms = self.linear * X + self.curvature * X**2
         phi = np.zeros((len(X), count))
         np.add.at(phi.T, feature, terms.T)
-        products = (np.ascontiguousarray(self.centres.T), self.square, self.absolute, feature)
+        products = (np.ascontiguousarray(self.centres.T), self.rate, feature)
 
         def add(start: int, stop: int) -> None:
             if self.weight.any():

@@ -1,10 +1,10 @@
 """Jitted loops over sums of products.
 
-A product has a factor for each feature, f = exp(-e) with e = square · (x - z)² + absolute · |x - z| summed over the feature's columns.
+A product has a factor for each feature, f = exp(-e) with e = p u² + q u + r √u for u = |x - z|, summed over the feature's columns.
 With ``c = f - 1``, computed without cancellation, a product of two products has c = c_r + c_s + c_r c_s.
 
-``columns`` (d × m) holds the centres z, ``square`` and ``absolute`` (kinds × d) the widths of each kind of product, ``feature`` (d) the
-feature of each column. Product number k · m + i has kind k and centre i. ``weight`` is what each product counts, ``pair`` (symmetric)
+``columns`` (d × m) holds the centres z, ``rate`` (kinds × 3 × d) the p, q and r of each kind of product, ``feature`` (d) the feature of
+each column. Product number k · m + i has kind k and centre i. ``weight`` is what each product counts, ``pair`` (symmetric)
 what each product of two products does. ``phi`` (rows × features) is what all of them add to.
 """
 
@@ -17,29 +17,35 @@ from .._jit import njit
 BLOCK = 32
 """Products that are treated side by side: their factors for 20 features stay in the nearest cache."""
 
+ABSOLUTE, ROOT = 1, 2
+"""Places of q and r in ``rate``."""
+
 LARGEST = 1e280
 """Exponents count as at most this, so that sums and ratios of them are numbers."""
 
 
 @njit(cache=True, nogil=True)
-def exponents(x, columns, square, absolute, feature, begin, e):
+def exponents(x, columns, rate, feature, begin, e):
     """Fill e (features × products) for one kind of product and the centres from ``begin`` on. Mutates e."""
     for g in range(e.shape[0]):
         for b in range(e.shape[1]):
             e[g, b] = 0.0
     for j in range(x.size):
-        sum_, column, v, p, q = e[feature[j]], columns[j, begin : begin + e.shape[1]], x[j], square[j], absolute[j]
+        sum_, column, v, p, q, r = e[feature[j]], columns[j, begin : begin + e.shape[1]], x[j], rate[0, j], rate[1, j], rate[2, j]
         for b in range(sum_.size):
             u = abs(v - column[b])
             sum_[b] = min(sum_[b] + (p * u + q) * u, LARGEST)
+        if r > 0.0:
+            for b in range(sum_.size):
+                sum_[b] = min(sum_[b] + r * np.sqrt(abs(v - column[b])), LARGEST)
 
 
 @njit(cache=True, nogil=True)
-def all_exponents(x, columns, square, absolute, feature, e):
+def all_exponents(x, columns, rate, feature, e):
     """Fill e (features × products) for all products. Mutates e."""
     m = columns.shape[1]
-    for k in range(len(square)):
-        exponents(x, columns, square[k], absolute[k], feature, 0, e[:, k * m : (k + 1) * m])
+    for k in range(len(rate)):
+        exponents(x, columns, rate[k], feature, 0, e[:, k * m : (k + 1) * m])
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})  # lets sums use vector registers
@@ -70,16 +76,16 @@ def add_shapley(c, weight, size, t, w, before, after, integral, phi):
 
 
 @njit(cache=True, nogil=True)
-def shapley_of_sums(X, columns, square, absolute, feature, weight, t, w, phi):
+def shapley_of_sums(X, columns, rate, feature, weight, t, w, phi):
     """Add the Shapley values of Σ_i weight_i Π_g f_ig to phi. Mutates phi."""
     features, m = phi.shape[1], columns.shape[1]
     c, before, integral = np.empty((features, BLOCK)), np.empty((features, BLOCK)), np.empty((features, BLOCK))
     after = np.empty(BLOCK)
     for i in range(X.shape[0]):
-        for k in range(len(square)):
+        for k in range(len(rate)):
             for begin in range(0, m, BLOCK):
                 size = min(BLOCK, m - begin)
-                exponents(X[i], columns, square[k], absolute[k], feature, begin, c[:, :size])
+                exponents(X[i], columns, rate[k], feature, begin, c[:, :size])
                 for g in range(features):
                     for b in range(size):
                         c[g, b] = np.expm1(-c[g, b])
@@ -87,14 +93,14 @@ def shapley_of_sums(X, columns, square, absolute, feature, weight, t, w, phi):
 
 
 @njit(cache=True, nogil=True)
-def shapley_of_pairs(X, columns, square, absolute, feature, pair, t, w, phi):
+def shapley_of_pairs(X, columns, rate, feature, pair, t, w, phi):
     """Add the Shapley values of Σ_rs pair_rs Π_g f_rg f_sg to phi. Mutates phi."""
     features, m = phi.shape[1], len(pair)
     single = np.empty((features, m))
     c, before, integral = np.empty((features, BLOCK)), np.empty((features, BLOCK)), np.empty((features, BLOCK))
     after, weight = np.empty(BLOCK), np.empty(BLOCK)
     for i in range(X.shape[0]):
-        all_exponents(X[i], columns, square, absolute, feature, single)
+        all_exponents(X[i], columns, rate, feature, single)
         for g in range(features):
             for r in range(m):
                 single[g, r] = np.expm1(-single[g, r])
@@ -134,15 +140,15 @@ def add_path(e, share, phi):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # a test of each divisor would forbid vector registers
-def path_of_sums(X, columns, square, absolute, feature, weight, phi):
+def path_of_sums(X, columns, rate, feature, weight, phi):
     """Add -Σ_i weight_i e_ig (1 - exp(-E_i)) / E_i to phi, E_i = Σ_g e_ig. Mutates phi."""
     features, m = phi.shape[1], columns.shape[1]
     e, total, share = np.empty((features, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
     for i in range(X.shape[0]):
-        for k in range(len(square)):
+        for k in range(len(rate)):
             for begin in range(0, m, BLOCK):
                 size = min(BLOCK, m - begin)
-                exponents(X[i], columns, square[k], absolute[k], feature, begin, e[:, :size])
+                exponents(X[i], columns, rate[k], feature, begin, e[:, :size])
                 totals(e[:, :size], total[:size], share[:size])
                 for b in range(size):
                     share[b] *= weight[k * m + begin + b] / total[b]
@@ -150,12 +156,12 @@ def path_of_sums(X, columns, square, absolute, feature, weight, phi):
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"}, error_model="numpy")
-def path_of_pairs(X, columns, square, absolute, feature, pair, phi):
+def path_of_pairs(X, columns, rate, feature, pair, phi):
     """Add -Σ_rs pair_rs (e_rg + e_sg) (1 - exp(-E_r - E_s)) / (E_r + E_s) to phi. Mutates phi."""
     features, m = phi.shape[1], len(pair)
     e, total, c, share = np.empty((features, m)), np.empty(m), np.empty(m), np.empty(m)
     for i in range(X.shape[0]):
-        all_exponents(X[i], columns, square, absolute, feature, e)
+        all_exponents(X[i], columns, rate, feature, e)
         totals(e, total, c)
         for r in range(m):
             added, c_r, total_r = 0.0, c[r], total[r]

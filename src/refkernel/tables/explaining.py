@@ -35,18 +35,18 @@ class Explaining:
         self._explainer = Explainer(saved.model)
         self._path = saved.path
 
-    def add_to(self, rows: pd.DataFrame, X: pd.DataFrame, label: np.ndarray) -> pd.DataFrame:
+    def add_to(self, rows: pd.DataFrame, X: pd.DataFrame, score: np.ndarray, label: np.ndarray) -> pd.DataFrame:
         """The rows of a block with their reasons; those that are not flagged have none."""
         self._outside.add([X[name].to_numpy() for name in self._columns])
         texts = np.full((len(X), self.count), "", dtype=object)
         flagged = np.flatnonzero(label == -1)
         if flagged.size:
-            texts[flagged] = self._of_flagged(X.iloc[flagged])
+            texts[flagged] = self._of_flagged(X.iloc[flagged], score[flagged])
         return rows.assign(**dict(zip(self._added, texts.T, strict=True)))
 
-    def _of_flagged(self, X: pd.DataFrame) -> np.ndarray:
+    def _of_flagged(self, X: pd.DataFrame, score: np.ndarray) -> np.ndarray:
         try:
-            values = self._explainer.against(X, self.count)
+            values = self._explainer.against(X, self.count, score)
         except TypeError as error:  # a detector or a transformer of another library
             raise ModelFileError(f"--explain: {self._path}: {error}") from error
         first = worst_features(values, 1)[:, 0]
