@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -37,7 +37,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    kinds : list of str
+    kinds : sequence of str
         "number", "category" or "date" for each column. Dates are seconds since 1970.
     standardise : bool, default=False
         Whether encoded columns get a common scale here. AutoDetector scales by itself, and takes ``units_``.
@@ -52,7 +52,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The most missing cells in one training row.
     """
 
-    def __init__(self, kinds: list[str], *, standardise: bool = False) -> None:
+    def __init__(self, kinds: Sequence[str] | np.ndarray, *, standardise: bool = False) -> None:
         self.kinds = kinds
         self.standardise = standardise
 
@@ -76,9 +76,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if len(self.kinds) != self.n_features_in_:
             raise ValueError(f"kinds names {len(self.kinds)} columns, and X has {self.n_features_in_}.")
         normal = X if y is None else X[np.asarray(y) != OUTLIER]
-        numeric = [j for j, kind in enumerate(self.kinds) if kind == NUMBER]
-        alone = [j for j, kind in enumerate(self.kinds) if kind != NUMBER]
-        self.places_ = [*([numeric] if numeric else []), *([j] for j in alone)]
         share = UNEXPECTED / max(1, list(self.kinds).count(CATEGORY))
         makers: dict[str, Callable[..., Any]] = {NUMBER: NumbersPart, DATE: DatePart, CATEGORY: partial(CategoryPart, unexpected=share)}
         values = self._values(normal)
@@ -90,6 +87,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.jump_ = FARTHER * float(np.sqrt(len(normal))) * (1 + sum(len(part.units) for part in self.parts_))
         self.most_missing_ = int(self._missing(values).sum(axis=1).max())
         return self
+
+    @property
+    def places_(self) -> list[list[int]]:
+        """The columns of each part: all numbers together, the others one by one."""
+        numeric = [j for j, kind in enumerate(self.kinds) if kind == NUMBER]
+        return [*([numeric] if numeric else []), *([j] for j, kind in enumerate(self.kinds) if kind != NUMBER)]
 
     @property
     def units_(self) -> np.ndarray:

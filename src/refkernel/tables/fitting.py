@@ -200,7 +200,9 @@ def _fit(
 def _fit_once(features: list[Feature], X: pd.DataFrame, y: np.ndarray, recipe: Recipe) -> tuple[Pipeline, dict[str, Any] | None]:
     model = pipeline(features, recipe, int((y != OUTLIER).sum()))
     if recipe.model == AUTO_MODEL:
-        model.set_params(model__units=model[0].fit(X, y).units_)
+        encoded = model[0].fit(X, y).transform(X)
+        model.set_params(model__units=model[0].units_)[-1].fit(encoded, y)
+        return model, None
     if not recipe.search:
         return model.fit(X, y), None
     search = search_of(model, y, recipe).fit(_filled(X, y), y)

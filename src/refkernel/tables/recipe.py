@@ -95,7 +95,7 @@ class Recipe:
 
 def pipeline(features: list[Feature], recipe: Recipe, targets: int) -> Pipeline:
     """Columns to numbers, and the detector. AutoDetector scales by itself."""
-    kinds = [feature.kind for feature in features]
+    kinds = np.array([feature.kind for feature in features])  # a list of thousands would fill the model file
     if recipe.model == AUTO_MODEL:
         detector = AutoDetector(recipe.false_alarm_rate, random_state=recipe.seed)
         return Pipeline([("columns", TableEncoder(kinds)), ("model", detector)])
