@@ -134,7 +134,17 @@ def test_a_folder_a_wrong_ending_and_wrong_features_are_refused_with_a_way_out(f
         result = CliRunner().invoke(app, ["report", *map(str, arguments)])
         assert result.exit_code == 1
         assert words in " ".join(result.output.split())
+    refused = CliRunner().invoke(app, ["fit", str(folder / "new.csv"), "--out", str(tmp_path / "m.rk"), "--out-report", "page.txt"])
+    assert refused.exit_code == 1
+    assert "page.txt: the name of the page must end in .html" in " ".join(refused.output.split())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_jinja_the_page_names_the_extra(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("refkernel.report.find_spec", lambda name: None)
+    result = CliRunner().invoke(app, ["report", str(folder / "model.rk"), "--out", str(tmp_path / "page.html")])
+    assert result.exit_code == 1
+    assert 'pip install "refkernel[report]"' in " ".join(result.output.split())
 
 
 def test_the_page_of_a_long_table_stays_small_and_says_so(folder, tmp_path):

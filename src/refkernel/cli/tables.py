@@ -75,7 +75,9 @@ def fit(
 
         check_writable(out, data)
         if out_report is not None:
-            check_writable(out_report, data, out)
+            from ..report import check_page
+
+            check_page(out_report, data, out)
         if model is None:
             model = "svdd" if search or references != "auto" or nu is not None or scale is not None else "auto"
         recipe = Recipe(model, references, nu, scale, search, seed, impute, false_alarm_rate)

@@ -6,6 +6,7 @@ Needs the extra ``report`` (jinja2). The charts are drawn by Chart.js (MIT licen
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 from .._threads import one_blas_thread
@@ -16,7 +17,7 @@ from ..tables.scoring import check_names, checked_input, decide
 from ..tables.summary import Watch, labels_for
 from ..tables.writing import check_writable
 
-__all__ = ["report_file"]
+__all__ = ["check_page", "report_file"]
 
 PAGES = (".html", ".htm")
 
@@ -42,17 +43,24 @@ def report_file(
     progress: Callable[[float], None] = lambda share: None,
 ) -> Watch:
     """Write the page of a model, and of a table if there is one, and return what was seen of the table."""
+    check_page(out, saved.path, *([data] if data else []))
     from .._pages import write_page
     from .views import page_values
 
-    if out.suffix.lower() not in PAGES:
-        raise TableError(f"--out {out} must end in {PAGES[0]}.")
-    check_writable(out, saved.path, *([data] if data else []))
     watch = (
         Watch(saved, worst=MOST_WORST, spread=MOST_POINTS) if data is None else _watched(saved, data, form, target_column, target, progress)
     )
     write_page(out, (__package__,), "report.html", styles=STYLES, scripts=SCRIPTS, **page_values(watch, data, features))
     return watch
+
+
+def check_page(out: Path, *inputs: Path) -> None:
+    """An error if no page can be written there, before work is done for it."""
+    if find_spec("jinja2") is None:
+        raise ImportError('The page needs jinja2: pip install "refkernel[report]".')
+    if out.suffix.lower() not in PAGES:
+        raise TableError(f"{out}: the name of the page must end in {PAGES[0]}.")
+    check_writable(out, *inputs)
 
 
 def _watched(
