@@ -247,13 +247,7 @@ class OneClassClassifier(OutlierMixin, NestedParams):
             Phi = np.asarray(kernel.features(X))
             sums = in_blocks(lambda rows: lambda block: block @ self._normal, Phi, np.empty(len(Phi)), self._normal.size)
             return sums, squared_norms(Phi) if self.classifier.uses_diag else None
-        weights = np.append(self.dual_coef_[0], 0.0)
-
-        def make(rows: int) -> Callable[[Any], np.ndarray]:
-            values = kernel.against(self._landmarks, rows)
-            return lambda block: values(block) @ weights
-
-        sums = in_blocks(make, X, np.empty(X.shape[0]), weights.size, kernel.thread_safe)
+        sums = kernel.sums(X, self._landmarks, self.dual_coef_[0])
         return sums, diag if diag is not None or not self.classifier.uses_diag else kernel.diag(X)
 
     def _given_diag(self, X: Any, diag: npt.ArrayLike | None) -> np.ndarray | None:

@@ -84,12 +84,22 @@ def solve_path(K, family: Family, outliers: int = 0) -> Path:
     The last ``outliers`` samples are outliers that repel. Each answer depends on its neighbours on the path only within ``tol``.
     """
     diag = K.diagonal(axis1=1, axis2=2).copy()
-    size = np.array([typical_size(d) for d in diag])
     targets = K.shape[1] - outliers
-    margin = np.array([negative_margin(d[:targets]) if outliers else 0.0 for d in diag])
+    margin = np.array([negative_margin(d[:targets]) for d in diag]) if outliers else np.zeros(len(K))
     B = np.empty((len(K), len(family.total), K.shape[1]))
     facts = np.empty((7, *B.shape[:2]))
-    _solve_path(K, in_single_precision(K) if family.libsvm.any() else K, diag, targets, margin, family, CURVATURE_FLOOR, size, B, facts)
+    _solve_path(
+        K,
+        in_single_precision(K) if family.libsvm.any() else K,
+        diag,
+        targets,
+        margin,
+        family,
+        CURVATURE_FLOOR,
+        typical_size(diag),
+        B,
+        facts,
+    )
     rho, quadratic, scale, gap, size_of_sums, shortfall, converged = facts
     shortfall[:, family.libsvm] = 0.0  # LIBSVM's threshold is rho, wherever it stopped
     certified = family.libsvm | (gap <= family.tol)

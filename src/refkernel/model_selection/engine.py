@@ -120,8 +120,8 @@ def _solved_rows(part: Shared, axes: list[KernelAxis], samples: Samples, fold: _
     """The rows of candidates on several base kernels with the same values of nu or C."""
     start = time.perf_counter()
     grams = samples.grams([axis.kernel for axis in axes])
-    for K in grams.K:
-        check_values(K.diagonal(), samples.X)
+    for diag in grams.K.diagonal(axis1=1, axis2=2):
+        check_values(diag, samples.X)
     solved = solve_formulations(grams.K, [part.formulation(axes[0], samples)], samples.outliers)
     precision = max(samples.precision(axis.kernel) for axis in axes)
     (decisions,) = solved.decisions(grams.K_test, grams.diag_test, precision)
@@ -143,12 +143,10 @@ def _doubts(axes: list[KernelAxis], samples: Samples, grams: Grams, solved: Solv
     if samples.references is None and samples.n <= WHOLE:
         indefinite = [is_indefinite(axis.kernel, K.view) for axis, K in zip(axes, grams.K, strict=True)]
         found["indefinite"] = np.repeat(np.array(indefinite)[:, None], shape[1], axis=1)
-    far = {k: point for k, axis in enumerate(axes) if (point := samples.far(axis.kernel)) is not None}
-    if far:
-        K_far, diag_far = (np.array([point[part] for point in far.values()]) for part in (0, 1))
-        some = solved if len(far) == len(axes) else solved.of(list(far))
-        (decisions,) = some.decisions(K_far[:, None, :], diag_far[:, None], precision)
-        found["far samples"][list(far)] = (decisions[:, :, 0] >= 0) & ~found["degenerate"][list(far)]
+    if grams.K_far is not None and grams.diag_far is not None:
+        (decisions,) = solved.decisions(grams.K_far[:, None, :], grams.diag_far[:, None], precision)
+        vanishes = np.array([axis.kernel.vanishes for axis in axes])
+        found["far samples"] = (decisions[:, :, 0] >= 0) & ~found["degenerate"] & vanishes[:, None]
     codes = np.zeros(shape, dtype=np.intp)
     for k, mask in enumerate(found.values()):
         codes += mask.astype(np.intp) << k

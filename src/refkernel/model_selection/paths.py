@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -145,11 +145,6 @@ class SolvedPaths:
     path: Path
     outliers: int
     margin: np.ndarray
-
-    def of(self, kernels: Sequence[int]) -> SolvedPaths:
-        """The solutions on some of the kernels."""
-        path = Path(**{field.name: getattr(self.path, field.name)[kernels] for field in fields(Path)})
-        return SolvedPaths(self.plan, path, self.outliers, self.margin[kernels])
 
     def decisions(self, K_test: np.ndarray, diag_test: np.ndarray, precision: float = PRECISION) -> list[np.ndarray]:
         """Decision values (s, len(values), t) of test samples for each formulation, as the estimators' ``decision_function``."""
