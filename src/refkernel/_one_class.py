@@ -119,7 +119,7 @@ class OneClassClassifier(OutlierMixin, NestedParams):
     def _follow_new_samples(self, problem: DualProblem, rows: Any, solution: Solution, signed_weight: np.ndarray) -> Solution:
         """Set ``offset_`` by targets left out; return the solution with the worst gap of all models."""
         targets = Targets(self.classifier, problem, rows, solution.b, solution.G, signed_weight, every=False, **self._solver())
-        rounding = self.classifier.slack(solution.size_of_sums, 0.0, self.kernel_.precision)
+        rounding = self.classifier.slack(solution.size_of_sums, 0.0, self.kernel_.precision, solution.noise)
         self.offset_ = targets.threshold(problem.total / problem.upper.sum()) - float(rounding)
         found = targets.left_out
         gap = float(found.gap.max(initial=solution.gap))
@@ -199,7 +199,8 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         ndarray of shape (n_samples,)
             The decision values.
         """
-        return self.score_samples(X, diag=diag) - self.offset_
+        with np.errstate(over="ignore"):
+            return finite_scores(self.score_samples(X, diag=diag) - self.offset_)
 
     def predict(self, X: MatrixLike, *, diag: npt.ArrayLike | None = None) -> np.ndarray:
         """Label samples: +1 for targets, -1 for outliers.
@@ -311,7 +312,8 @@ class OneClassClassifier(OutlierMixin, NestedParams):
 
     def _slack(self, solution: Solution) -> float:
         shortfall = solution.shortfall if self.stopping == "relative" else 0.0
-        return float(self.classifier.slack(solution.size_of_sums, shortfall, self.kernel_.precision))
+        noise = solution.noise if self.stopping == "relative" else 0.0
+        return float(self.classifier.slack(solution.size_of_sums, shortfall, self.kernel_.precision, noise))
 
     def _doubts_about(self, solution: Solution, rows: Any, X: Any) -> tuple[str, ...]:
         """The names of what to warn about."""

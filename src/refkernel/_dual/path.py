@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import njit
-from .certificate import certify, largest_violation, typical_size, violation_for
+from .certificate import EXTRA_DIGITS, certify, largest_violation, typical_size, violation_for
 from .classifiers import Classifier, negative_margin
 from .moves import fill
-from .problem import SUM_PRECISION
+from .problem import is_zero, noise
 from .solver import CURVATURE_FLOOR
 from .sources import in_single_precision
 from .whole import gradient, solve_whole
@@ -71,11 +71,17 @@ class Path:
     size_of_sums: np.ndarray
     shortfall: np.ndarray
     converged: np.ndarray
+    asked: np.ndarray
 
     @property
     def is_zero(self) -> np.ndarray:
-        """Whether w = Σ b phi(x) is 0 within the certificate."""
-        return 0.5 * np.abs(self.quadratic) <= np.maximum(self.gap, SUM_PRECISION) * self.scale
+        """Whether w = Σ b phi(x) cannot be told from 0."""
+        return is_zero(self)
+
+    @property
+    def noise(self) -> np.ndarray:
+        """How large w · phi(x) can be although it is nothing but noise; 0 if w is not 0."""
+        return noise(self)
 
 
 def solve_path(K, family: Family, outliers: int = 0) -> Path:
@@ -103,7 +109,8 @@ def solve_path(K, family: Family, outliers: int = 0) -> Path:
     rho, quadratic, scale, gap, size_of_sums, shortfall, converged = facts
     shortfall[:, family.libsvm] = 0.0  # LIBSVM's threshold is rho, wherever it stopped
     certified = family.libsvm | (gap <= family.tol)
-    return Path(B, rho, quadratic, scale, gap, size_of_sums, shortfall, (converged > 0) & certified)
+    asked = np.broadcast_to(np.where(family.libsvm, 0.0, EXTRA_DIGITS * family.tol), rho.shape)
+    return Path(B, rho, quadratic, scale, gap, size_of_sums, shortfall, (converged > 0) & certified, asked)
 
 
 @njit(cache=True, nogil=True)

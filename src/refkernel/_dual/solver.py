@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .certificate import certify, largest_violation, typical_size, violation_for
+from .certificate import EXTRA_DIGITS, certify, largest_violation, typical_size, violation_for
 from .moves import fill
 from .problem import DualProblem, Solution
 from .sources import in_single_precision
@@ -59,7 +59,8 @@ def solve(problem: DualProblem, rows, *, tol=1e-6, stopping="relative", start=No
 def _certified(problem, diag, b, G, moves, converged, curvature, most_gap):
     """The solution with its certificate; it has converged only if the gap shows it."""
     rho, quadratic, scale, gap, size_of_sums, shortfall = certify(b, G, problem.p, diag, problem.lower, problem.upper)
-    return Solution(b, G, rho, gap, quadratic, scale, size_of_sums, shortfall, moves, converged and gap <= most_gap, curvature)
+    asked = EXTRA_DIGITS * most_gap if np.isfinite(most_gap) else 0.0
+    return Solution(b, G, rho, gap, quadratic, scale, size_of_sums, shortfall, moves, converged and gap <= most_gap, curvature, asked)
 
 
 def _start(problem, rows, K, stopping, tol):

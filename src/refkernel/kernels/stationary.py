@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -118,7 +119,8 @@ class RBF(Stationary):
             width = max(PER_NEIGHBOUR_DISTANCE * typical, seldom_exceeded / MOST_WIDTHS)
             return RBF(NEIGHBOUR_RULE, _positive_or_one(width), self.fit_on)
         scale = _widths("scale", self.scale, rows.X.shape[1])
-        return self._of_sigma(np.sqrt(scale) * rows.measured(root_mean_squared_distance, sample_weight))
+        root = math.sqrt(scale) if isinstance(scale, float | int) else np.sqrt(scale)
+        return self._of_sigma(root * rows.measured(root_mean_squared_distance, sample_weight))
 
     def _of_sigma(self, sigma: Any) -> RBF:
         return RBF(self.scale, _positive_or_one(sigma), self.fit_on)
@@ -225,7 +227,7 @@ def _is_compiled_for(X: Any) -> bool:
 
 def _widths(name: str, value: Any, d: int) -> Any:
     """A positive number, or an array of one for each of d features."""
-    if np.ndim(value) == 0:
+    if isinstance(value, float) or np.ndim(value) == 0:
         check_positive(name, value)
         return value
     widths = np.asarray(value)
@@ -236,6 +238,8 @@ def _widths(name: str, value: Any, d: int) -> Any:
 
 def _positive_or_one(width: Any) -> Any:
     """The width, or 1 where it is 0: all rows are equal then, and any width gives the same kernel."""
+    if isinstance(width, float) and 0.0 < width < math.inf:
+        return width
     if not np.isfinite(width).all():
         raise ValueError("The distances between the samples overflow. Scale the data first, for example with TargetScaler.")
     if np.ndim(width):

@@ -160,7 +160,8 @@ class SolvedPaths:
         """The part of a decision that is the same for all samples: -diag_share · b'Kb - threshold + slack."""
         path = self.path
         rho, quadratic = path.rho[:, part], path.quadratic[:, part]
-        slack = classifier.slack(path.size_of_sums[:, part], path.shortfall[:, part], precision)
+        noise = 0.0 if classifier.uses_diag else np.where(self.plan.family.libsvm, 0.0, path.noise)[:, part]
+        slack = classifier.slack(path.size_of_sums[:, part], path.shortfall[:, part], precision, noise)
         if self.outliers:
             repelled = (path.B[:, part, -self.outliers :] < 0).any(axis=2)
             slack = np.where(repelled, 0.5 * self.margin[:, None], slack)
