@@ -164,7 +164,8 @@ class RBF(Stationary):
         return _gaussian.sums(X, Z, self._width(), weights)
 
     def of_squared_distances(self, negative: np.ndarray) -> np.ndarray:
-        return _gaussian.exponentials(negative * (0.5 / self._width() ** 2))
+        K = negative * (0.5 / self._width() ** 2)
+        return np.exp(K, out=K)
 
     def _width(self) -> Any:
         if self.sigma is None:

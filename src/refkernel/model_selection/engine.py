@@ -119,7 +119,7 @@ def _shared_rows(part: Shared, fold: _Fold) -> list[Row]:
 def _solved_rows(part: Shared, axes: list[KernelAxis], samples: Samples, fold: _Fold) -> list[Row]:
     """The rows of candidates on several base kernels with the same values of nu or C."""
     start = time.perf_counter()
-    grams = samples.grams([axis.kernel for axis in axes])
+    grams = samples.grams([axis.kernel for axis in axes], far=True)
     for number in np.flatnonzero(~grams.K.diagonal(axis1=1, axis2=2).any(axis=1)):
         check_values(grams.K[number].diagonal(), samples.X)
     solved = solve_formulations(grams.K, [part.formulation(axes[0], samples)], samples.outliers)

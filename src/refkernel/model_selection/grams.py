@@ -27,7 +27,7 @@ __all__ = ["Grams", "ReferenceSet", "Samples"]
 class Grams(NamedTuple):
     """For a stack of s kernels: K (s × n × n) of the training samples, K_test (s × t × n), and the diagonal of the t test samples.
 
-    Under a reference map, ``K_far`` (s × n) and ``diag_far`` (s) are those of a sample far from all references.
+    If asked for, ``K_far`` (s × n) and ``diag_far`` (s) are those of a sample far from all references.
     """
 
     K: np.ndarray
@@ -121,37 +121,39 @@ class Samples:
         self._ready: dict[int, tuple[Any, Any]] = {}  # a kernel and what it resolved to, by id
         self._distances: dict[tuple[int, bool], np.ndarray] = {}  # of Z[begin:] (and a far sample) to the references (or to X)
 
-    def grams(self, kernels: Sequence[Kernel]) -> Grams:
+    def grams(self, kernels: Sequence[Kernel], far: bool = False) -> Grams:
         """Compute the kernel matrices for each of some base kernels.
 
         Parameters
         ----------
         kernels : sequence of Kernel
             The base kernels.
+        far : bool, default=False
+            Under a reference map, also compute the values of a sample far from all references.
 
         Returns
         -------
         Grams
             K (s × n × n) of the training samples, K_test (s × t × n) and diag_test (s × t), for s kernels.
         """
-        far = self.references is not None  # then one more row
+        far = far and self.references is not None  # then one more row
         K_ZX = np.empty((len(kernels), len(self.Z) + far, self.n))
         diag_test = np.empty((len(kernels), len(self.Z) + far - self.n))
         for kernel, into, diag in zip(kernels, K_ZX, diag_test, strict=True):
-            self._fill(kernel, into, diag)
-            self.clock.lap("products" if far else "kernels")
+            self._fill(kernel, into, diag, far)
+            self.clock.lap("kernels" if self.references is None else "products")
         if not far:
             return Grams(K_ZX[:, : self.n], K_ZX[:, self.n :], diag_test)
         return Grams(K_ZX[:, : self.n], K_ZX[:, self.n : -1], diag_test[:, :-1], K_ZX[:, -1], diag_test[:, -1])
 
-    def _fill(self, kernel: Kernel, K_ZX: np.ndarray, diag_test: np.ndarray) -> None:
-        """Write k(Z, X) and the diagonal of the test samples, for one base kernel; under a map also those of a far sample."""
+    def _fill(self, kernel: Kernel, K_ZX: np.ndarray, diag_test: np.ndarray, far: bool) -> None:
+        """Write k(Z, X) and the diagonal of the test samples (and of a far one), for one base kernel."""
         if self.references is None:
             fitted = self._resolved(kernel)
             K_ZX[:], diag_test[:] = self._values(fitted, self.X, 0), fitted.diag(self.Z[self.n :])
             return
         references, fitted = self.references, self._resolved(kernel)
-        K_ZR = self._values(fitted, references.R, references.targets, far=True)
+        K_ZR = self._values(fitted, references.R, references.targets, far)
         self.clock.lap("kernels")
         whitening = references.whitening(kernel, fitted, self.clock)
         if references.targets:
