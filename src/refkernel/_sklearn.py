@@ -1,6 +1,7 @@
 """The private names of scikit-learn that this package uses, tested with 1.6 to 1.9. If a release moves one, adapt this module."""
 
 import functools
+from typing import Any
 
 from sklearn.base import BaseEstimator
 from sklearn.model_selection._search import BaseSearchCV
@@ -16,9 +17,10 @@ class QuickParams(BaseEstimator):
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        return list(_names_of(cls))
+        key: Any = cls
+        return list(_names_of(key))
 
 
 @functools.cache
-def _names_of(cls: type[QuickParams]) -> tuple[str, ...]:
-    return tuple(super(QuickParams, cls)._get_param_names())
+def _names_of(cls: Any) -> tuple[str, ...]:
+    return tuple(super(QuickParams, cls)._get_param_names())  # type: ignore[misc]
