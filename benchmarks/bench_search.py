@@ -125,12 +125,12 @@ def recorded_calls(search, X, y):
             return super()._rows(K_ZR)
 
     tested, n = max(len(test) for _, test in search.cv), round(0.8 * np.sum(y == 1))
-    solve = path._solve_path
+    solve = path.solve_problems
     with (
         mock.patch.object(tridiagonal, "lapack", Recorder()),
         mock.patch.object(whitening, "lapack", Recorder()),
         mock.patch.object(grams, "Whitening", Recorded),
-        mock.patch.object(path, "_solve_path", recorded_solve),
+        mock.patch.object(path, "solve_problems", recorded_solve),
     ):
         clone(search).fit(X, y)
     m = max((len(arrays[0]) for call, arrays, _ in calls if call is lapack.dpotrf), default=n)

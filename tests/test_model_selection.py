@@ -29,6 +29,7 @@ from refkernel.metrics import gmean_scorer, tpr_at_tnr_score, tpr_at_tnr_scorer
 from refkernel.model_selection import Formulation, decision_paths
 from refkernel.model_selection.candidates import Alone, Shared, plan
 from refkernel.model_selection.grams import Samples
+from refkernel.model_selection.search import _ByKind
 from refkernel.references import TrainingRows
 
 SCALES = [0.1, 1.0, 10.0, 100.0, 1000.0]
@@ -813,3 +814,15 @@ def test_what_outliers_cannot_be_made_up_from_is_said(data):
         rk.OneClassGridSearch(rk.SVDD(), grid, pseudo_outliers="boxes").fit(targets)
     with pytest.raises(ValueError, match="y holds 0 and 1, and neither is -1"):
         rk.OneClassGridSearch(rk.SVDD(), grid).fit(X, np.r_[np.zeros(2, int), np.ones(len(X) - 2, int)])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_folds_by_kind_are_those_of_a_stratified_k_fold(seed):
+    """An int cv gives scikit-learn's shuffled stratified folds of targets and outliers, whichever comes first."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat([1, -1], [rng.integers(20, 60), rng.integers(7, 30)]))
+    ours = list(_ByKind(5, seed).split(y, y))
+    theirs = list(StratifiedKFold(5, shuffle=True, random_state=seed).split(y, y == -1))
+    for (train, test), (their_train, their_test) in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(train, their_train)
+        np.testing.assert_array_equal(test, their_test)

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import OneClassSVM as LIBSVM
 
@@ -243,6 +244,26 @@ def test_move_limit_warns(make, max_iter, samples):
         model = make("laplacian", nu=0.4, max_iter=max_iter, tol=1e-9).fit(X)
     assert model.n_iter_ <= max_iter
     assert model.duality_gap_ > 1e-9
+
+
+@every_seed
+@pytest.mark.filterwarnings("ignore::refkernel.exceptions.DegenerateSolutionWarning")
+def test_a_degenerate_one_class_svm_accepts_its_noise_in_fits_and_searches_alike(seed):
+    """Where w = 0, no sample of the training samples' size is rejected, whatever rounding left in w; a real w still rejects."""
+    rng = np.random.default_rng(seed)
+    X, far = rng.normal(size=(60, 3)), rng.normal(scale=3.0, size=(30, 3))
+    y = np.repeat([1, -1], [60, 30])
+    centred = rk.OneClassSVM(rk.ReferenceKernel(rk.RBF(10.0), references="case1"), nu=0.3)
+    fitted = centred.fit(X)
+    assert fitted._doubts == ("degenerate",)
+    assert (fitted.predict(X) == 1).all()
+    grid = {"kernel__kernel__scale": [1.0, 10.0, 100.0], "nu": [0.1, 0.3, 0.5]}
+    folds = list(StratifiedKFold(3, shuffle=True, random_state=seed).split(y, y))
+    both = np.vstack([X, far])
+    ours = rk.OneClassGridSearch(centred, grid, cv=folds, refit=False, scoring="gmean").fit(both, y)
+    theirs = GridSearchCV(centred, grid, cv=folds, refit=False, scoring=rk.metrics.gmean_scorer).fit(both, y)
+    np.testing.assert_array_equal(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])
+    assert (rk.OneClassSVM(rk.RBF(1.0), nu=0.3).fit(X).predict(X) == -1).any()
 
 
 @every_seed

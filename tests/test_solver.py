@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 from sklearn.svm import OneClassSVM
 
-from refkernel._dual import certificate, moves, newton, path, solver, sources, whole, working_sets
+from refkernel._dual import certificate, moves, newton, path, problems, solver, sources, whole, working_sets
 from refkernel._dual.classifiers import OCSVM, SVDD
 from refkernel._dual.problem import DualProblem
 from refkernel._dual.solver import solve
@@ -20,7 +20,7 @@ from refkernel.kernels import RBF, Linear
 TOL = 1e-6
 every_seed = pytest.mark.parametrize("seed", range(5))
 
-JITTED_ROOMS = (moves, newton, certificate, whole, path)
+JITTED_ROOMS = (moves, newton, certificate, whole, problems)
 
 
 def one_class_svm(diag, nu, weight):
@@ -107,11 +107,10 @@ def objective(problem, K, b):
 
 def random_feasible(rng, problem):
     """A mixture of vertices of the feasible set (clipped: its rounding may leave the bounds)."""
-    vertices = [
-        moves.fill(rng.permutation(problem.p.size), np.asarray(problem.lower, float), np.asarray(problem.upper, float), problem.total)
-        for _ in range(4)
-    ]
-    return np.clip(rng.dirichlet(np.ones(4)) @ np.array(vertices), problem.lower, problem.upper)
+    vertices = np.empty((4, problem.p.size))
+    for vertex in vertices:
+        moves.fill(vertex, rng.permutation(vertex.size), np.asarray(problem.lower, float), np.asarray(problem.upper, float), problem.total)
+    return np.clip(rng.dirichlet(np.ones(4)) @ vertices, problem.lower, problem.upper)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -517,18 +516,19 @@ def test_jitted_path_ends_where_its_python_source_does(libsvm, seed, state):
     run_both(certificate.certify, b, G, p, diag, lower, lower + 1.0)
     run_both(certificate.size_of_sums, b, diag)
     run_both(certificate.is_stale, b, diag)
-    family = path.Family.of(SVDD, 1.0 / np.array([0.1, 0.3, 0.9]), stopping="libsvm" if libsvm else "relative", max_iter=1000)
-    single = K.astype(np.float32).astype(np.float64)
-    one = solve_both(path._solve_one, K, single, diag, 18, 0.0, family, 1e-12, 1.0, np.zeros((3, 18)), np.zeros((7, 3)))
-    stack = (K[None], single[None], diag[None])
-    many = solve_both(path._solve_path, *stack, 18, np.zeros(1), family, 1e-12, np.ones(1), np.zeros((1, 3, 18)), np.zeros((7, 1, 3)))
-    for compiled, plain in (one, many):
-        np.testing.assert_allclose(compiled[8] @ K, plain[8] @ K, rtol=0, atol=1e-5)  # gradients at optima of a violation up to 1e-6
-        np.testing.assert_allclose(compiled[9][:2], plain[9][:2], rtol=0, atol=1e-5)  # rho and b'Kb
-    np.testing.assert_array_equal(one[0][8], many[0][8][0])
+    begin = [problems.FIRST] * 3 if libsvm else [problems.COMPUTED, problems.FOLLOWING, problems.GIVEN]
+    rules = np.ones(3), np.full(3, 1e-6), np.full(3, libsvm), np.array(begin), np.full(1, 1e-12), np.full(3, 1000)
+    stack, bounds = (K[None], K[None], diag[None], np.tile(p, (1, 3, 1))), (np.zeros((3, 18)), np.repeat([[0.1], [0.3], [0.9]], 18, axis=1))
+    start = np.tile(np.full(18, 1.0 / 18), (1, 3, 1))
+    results = start, start @ K + p, np.zeros((1, 3, problems.FACTS))
+    compiled, plain = solve_both(problems.solve_problems, *stack, *bounds, *rules, *results)
+    np.testing.assert_allclose(compiled[12] @ K, plain[12] @ K, rtol=0, atol=1e-5)  # gradients at optima of a violation up to 1e-6
+    np.testing.assert_allclose(compiled[14][..., :2], plain[14][..., :2], rtol=0, atol=1e-5)  # rho and b'Kb
+    run_both(problems.rescaled, 0.1, 0.0, 0.2, 0.0, 0.4)
+    run_both(problems.rescaled, -0.1, -0.2, 0.0, -0.4, 0.0)
     for total in (0.2, 1.0, 3.0):
         weights, order = np.random.default_rng(seed).uniform(0, 0.3, 18), np.random.default_rng(seed + 1).permutation(18)
-        moved = run_both(path.change_total, weights, order, np.zeros(18), np.full(18, 0.2), total)[0]
+        moved = run_both(problems.change_total, weights, order, np.zeros(18), np.full(18, 0.2), total)[0]
         assert moved.sum() == pytest.approx(total, abs=1e-12)
         assert moved.min() >= 0
         assert moved.max() <= 0.2
@@ -627,11 +627,18 @@ def test_jitted_start_equals_its_python_source(seed):
     rng = np.random.default_rng(seed)
     lower, upper = -rng.uniform(0, 1, 9), rng.uniform(0, 1, 9)
     for total in (lower.sum(), 0.0, 0.5 * upper.sum(), upper.sum()):
-        b = run_both(moves.fill, rng.permutation(9), lower, upper, total)[0]
+        b = run_both(moves.fill, np.empty(9), rng.permutation(9), lower, upper, total)[0]
         assert b.sum() == pytest.approx(total, abs=1e-12)
         assert (b >= lower).all()
         assert (b <= upper).all()
         assert ((b > lower) & (b < upper)).sum() <= 1 or total in (lower.sum(), upper.sum())
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 8, 100])
+def test_jitted_order_is_that_of_a_stable_sort(n):
+    """The order of values with many ties is NumPy's stable one, compiled and in plain Python."""
+    values = np.random.default_rng(n).integers(0, 10, n).astype(float)
+    np.testing.assert_array_equal(run_both(problems.ascending, values)[0], np.argsort(values, kind="stable"))
 
 
 @pytest.mark.parametrize("n", [1, 3, 4, 9])
@@ -647,6 +654,6 @@ def test_every_jitted_function_is_run_as_python():
     tested = {"smo", "largest", "last_index", "polish", "free_weights"}
     tested |= {"factorise_free", "drop", "newton_step", "take_step"}
     tested |= {"multiplier", "duality_gap", "spread_and_mass", "largest_violation", "gap_at", "fill"}
-    tested |= {"violation_for", "snap", "solve_whole", "gradient", "change_total", "_solve_path", "_solve_one"}
+    tested |= {"violation_for", "snap", "solve_whole", "gradient", "change_total", "solve_problems", "rescaled", "ascending"}
     tested |= {"certify", "size_of_sums", "is_stale"}
     assert {name for module in JITTED_ROOMS for name, value in vars(module).items() if hasattr(value, "py_func")} == tested

@@ -147,7 +147,7 @@ class OneClassClassifier(OutlierMixin, NestedParams):
     def _follow_new_samples(self, problem: DualProblem, rows: Any, solution: Solution, signed_weight: np.ndarray) -> Solution:
         """Set ``offset_`` by targets left out; return the solution with the worst gap of all models."""
         targets = Targets(self.classifier, problem, rows, solution.b, solution.G, signed_weight, every=False, **self._solver())
-        rounding = self.classifier.slack(solution.size_of_sums, 0.0, self.kernel_.precision)
+        rounding = self.classifier.slack(solution.size_of_sums, 0.0, self.kernel_.precision, solution.noise)
         self.offset_ = targets.threshold(problem.total / problem.upper.sum()) - float(rounding)
         found = targets.left_out
         gap = float(found.gap.max(initial=solution.gap))
@@ -227,7 +227,8 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         ndarray of shape (n_samples,)
             The decision values.
         """
-        return self.score_samples(X, diag=diag) - self.offset_
+        with np.errstate(over="ignore"):
+            return finite_scores(self.score_samples(X, diag=diag) - self.offset_)
 
     def predict(self, X: MatrixLike, *, diag: npt.ArrayLike | None = None) -> np.ndarray:
         """Label samples: +1 for targets, -1 for outliers.
@@ -279,13 +280,7 @@ class OneClassClassifier(OutlierMixin, NestedParams):
             Phi = np.asarray(kernel.features(X))
             sums = in_blocks(lambda rows: lambda block: block @ self._normal, Phi, np.empty(len(Phi)), self._normal.size)
             return sums, squared_norms(Phi) if self.classifier.uses_diag else None
-        weights = np.append(self.dual_coef_[0], 0.0)
-
-        def make(rows: int) -> Callable[[Any], np.ndarray]:
-            values = kernel.against(self._landmarks, rows)
-            return lambda block: values(block) @ weights
-
-        sums = in_blocks(make, X, np.empty(X.shape[0]), weights.size, kernel.thread_safe)
+        sums = kernel.sums(X, self._landmarks, self.dual_coef_[0])
         return sums, diag if diag is not None or not self.classifier.uses_diag else kernel.diag(X)
 
     def _given_diag(self, X: Any, diag: npt.ArrayLike | None) -> np.ndarray | None:
@@ -350,7 +345,8 @@ class OneClassClassifier(OutlierMixin, NestedParams):
 
     def _slack(self, solution: Solution) -> float:
         shortfall = solution.shortfall if self.stopping == "relative" else 0.0
-        return float(self.classifier.slack(solution.size_of_sums, shortfall, self.kernel_.precision))
+        noise = solution.noise if self.stopping == "relative" else 0.0
+        return float(self.classifier.slack(solution.size_of_sums, shortfall, self.kernel_.precision, noise))
 
     def _doubts_about(self, solution: Solution, rows: Any, X: Any) -> tuple[str, ...]:
         """The names of what to warn about."""

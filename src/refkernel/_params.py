@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
+from ._sklearn import QuickParams
 from .kernels import as_kernel
 from .references import as_strategy
 
@@ -13,7 +14,7 @@ BY_NAME = {"kernel": as_kernel, "references": as_strategy}
 """Parameters that users may give by name; ``kernel__scale`` then means the scale of what the name stands for."""
 
 
-class NestedParams(BaseEstimator):
+class NestedParams(QuickParams):
     """``set_params`` copies a nested object before it changes it, because defaults are shared by all instances."""
 
     def set_params(self, **params: Any) -> Self:

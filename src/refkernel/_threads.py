@@ -99,14 +99,19 @@ def one_blas_thread() -> _OneBlasThread:
 
 
 def share_rows(work: Callable[[int, int], None], n: int) -> None:
+    """As ``in_threads``, for work that calls BLAS: one thread of its own for each of ours."""
+    with one_blas_thread():
+        in_threads(work, n)
+
+
+def in_threads(work: Callable[[int, int], None], n: int) -> None:
     """Call ``work(start, stop)`` for parts of range(n), in as many threads as there are cores."""
     threads = min(cpu_count(), MOST_THREADS)
     if threads == 1:
-        with one_blas_thread():
-            work(0, n)
+        work(0, n)
         return
     bounds = [k * n // threads for k in range(threads + 1)]
-    with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         list(pool.map(work, bounds[:-1], bounds[1:]))
 
 

@@ -57,7 +57,7 @@ def as_labels(is_target: np.ndarray) -> np.ndarray:
 
 def is_number(value: Any) -> bool:
     """Whether a value is a finite real number (a bool is not)."""
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    return (type(value) is float or (isinstance(value, Real) and not isinstance(value, bool))) and math.isfinite(value)
 
 
 def check_positive(name: str, value: Any) -> None:

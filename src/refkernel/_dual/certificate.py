@@ -156,11 +156,11 @@ def spread_and_mass(b, G, p, diag, lower):
     return quadratic, scale, mass
 
 
-def typical_size(diag) -> float:
-    """The largest |K_ii|, or their median if a few samples are far beyond all others."""
+def typical_size(diag) -> np.ndarray:
+    """The largest |K_ii|, or their median if a few samples are far beyond all others; of each row of ``diag``, if there are several."""
     sizes = np.abs(diag)
-    largest = float(sizes.max())
-    if largest <= STALE * float(sizes.min()):
+    largest = sizes.max(axis=-1)
+    if (largest <= STALE * sizes.min(axis=-1)).all():
         return largest
-    median = float(np.median(sizes))
-    return largest if largest <= STALE * median or median == 0.0 else median
+    median = np.median(sizes, axis=-1)
+    return np.where((largest <= STALE * median) | (median == 0.0), largest, median)

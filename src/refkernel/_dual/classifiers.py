@@ -57,9 +57,13 @@ class Classifier:
         boundary = self.slope * rho - self.diag_share * quadratic
         return np.minimum(boundary, 0.0) if self.uses_diag else boundary
 
-    def slack(self, size_of_sums: Any, shortfall: Any, precision: float) -> Any:
-        """How far below the boundary a score still counts as inside: rounding, and the solver's remaining error."""
-        return np.maximum(precision * size_of_sums, self.slope * shortfall)
+    def slack(self, size_of_sums: Any, shortfall: Any, precision: float, noise: Any = 0.0) -> Any:
+        """How far below the boundary a score still counts as inside: rounding, and the solver's remaining error.
+
+        Where scores are noise, because w = 0 and nothing is added to w · phi(x), all of it is inside.
+        """
+        slack = np.maximum(precision * size_of_sums, self.slope * shortfall)
+        return slack if self.uses_diag else np.maximum(slack, noise)
 
     def is_degenerate(self, solution: Solution) -> bool:
         """Whether every score is rounding noise: w = 0 in a score that is w · phi(x) alone."""

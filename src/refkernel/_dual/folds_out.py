@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .certificate import certify, typical_size
-from .path import change_total
 from .problem import DualProblem
-from .solver import CURVATURE_FLOOR
+from .problems import CURVATURE_FLOOR, change_total
 from .working_sets import solve_by_working_sets
 
 FOLDS = 5

@@ -18,11 +18,10 @@ from .._jit import njit
 from .._threads import one_blas_thread, share_rows
 from .certificate import certify, typical_size
 from .newton import DEPENDENT, factorise_free, free_weights
-from .path import change_total
 from .problem import DualProblem
-from .solver import CURVATURE_FLOOR, WHOLE
+from .problems import CURVATURE_FLOOR, ascending, change_total
+from .solver import WHOLE, solve_again
 from .sources import in_single_precision
-from .whole import solve_whole
 from .working_sets import solve_by_working_sets
 
 MOST_MODELS = 256
@@ -102,13 +101,16 @@ def _leave_out_whole(problem, K, diag, b, samples, rule, B, facts):
     """Fills B and facts from a kernel matrix that is held whole."""
     steps = _Steps(K, problem, b)
     G = K @ b + problem.p
-    arrays = diag, problem.p, problem.lower, problem.upper, problem.total
 
     def work(start, stop):
         for first in range(start, stop, MOST_MODELS):
             part = slice(first, min(first + MOST_MODELS, stop))
-            changes = steps.without(samples[part])
-            _solve_again(K, *arrays, b, G, samples[part], changes, changes @ K, *rule, B[part], facts[:, part])
+            changes, chosen = steps.without(samples[part]), np.arange(part.stop - part.start)
+            gradients, lows, ups = G + changes @ K, np.empty_like(changes), np.empty_like(changes)
+            _starts(K, problem.lower, problem.upper, problem.total, b, samples[part], changes, B[part], gradients, lows, ups)
+            found = solve_again(problem, K, diag, lows, ups, rule, B[part], gradients)
+            facts[0, part] = (gradients - problem.p)[chosen, samples[part]]
+            facts[1:, part] = found[:, :7].T
 
     if samples.size * K.size >= MANY_ENTRIES:
         share_rows(work, samples.size)
@@ -223,15 +225,15 @@ def small_solve(P, D, right):
 
 
 @njit(cache=True, nogil=True)
-def _solve_again(K, diag, p, lower, upper, total, b_all, G_all, samples, changes, G_changes, tol, libsvm, floor, max_iter, B, facts):
-    """Solve without each of the samples, from the changes that may lead out of bounds. Fills B and facts."""
+def _starts(K, lower, upper, total, b_all, samples, changes, B, G, lows, ups):
+    """Feasible starts without each of the samples, from changes that may lead out of bounds. Mutates B, G, lows and ups (k × n)."""
     n = b_all.size
     for k in range(samples.size):
-        i = samples[k]
-        low, up = lower.copy(), upper.copy()
+        i, b, g, low, up = samples[k], B[k], G[k], lows[k], ups[k]
+        for t in range(n):
+            low[t], up[t] = lower[t], upper[t]
         low[i] = up[i] = 0.0
         raise_bounds(up, total)
-        b, G = B[k], G_all + G_changes[k]
         left = total
         for t in range(n):
             wished = b_all[t] + changes[k, t]
@@ -239,19 +241,15 @@ def _solve_again(K, diag, p, lower, upper, total, b_all, G_all, samples, changes
             left -= b[t]
             if b[t] != wished:
                 for s in range(n):
-                    G[s] += (b[t] - wished) * K[t, s]
+                    g[s] += (b[t] - wished) * K[t, s]
         b[i] = 0.0
         if abs(left) > 1e-14 * total:
             before = b.copy()
-            change_total(b, np.argsort(G), low, up, total)
+            change_total(b, ascending(g), low, up, total)
             for t in range(n):
                 if b[t] != before[t]:
                     for s in range(n):
-                        G[s] += (b[t] - before[t]) * K[t, s]
-        _, converged, _ = solve_whole(K, diag, p, b, G, low, up, tol, libsvm, floor, max_iter)
-        facts[0, k] = G[i] - p[i]
-        facts[1, k], facts[2, k], facts[3, k], facts[4, k], facts[5, k], facts[6, k] = certify(b, G, p, diag, low, up)
-        facts[7, k] = 1.0 if converged else 0.0
+                        g[s] += (b[t] - before[t]) * K[t, s]
 
 
 @njit(cache=True, nogil=True)
@@ -264,7 +262,7 @@ def raise_bounds(upper, total):
 
 
 def _leave_out_one(problem, rows, b_all, G_all, i, b, rule):
-    """As ``_solve_again`` for one sample, by working sets. Fills b; returns its facts."""
+    """As ``_starts`` and ``solve_again`` for one sample, by working sets. Fills b; returns its facts."""
     lower, upper = problem.lower.copy(), problem.upper.copy()
     lower[i] = upper[i] = 0.0
     raise_bounds(upper, problem.total)

@@ -82,9 +82,8 @@ def last_index(values, value):
 
 
 @njit(cache=True, nogil=True)
-def fill(order, lower, upper, total):
-    """The feasible point that raises weights to their upper bound in the given order until they sum to total."""
-    b = np.empty(lower.size)
+def fill(b, order, lower, upper, total):
+    """Set b to the feasible point that raises weights to their upper bound in the given order until they sum to total. Mutates b."""
     left = total
     for t in range(lower.size):
         b[t] = lower[t]
@@ -95,4 +94,3 @@ def fill(order, lower, upper, total):
         left -= step
         if left <= 0.0:
             break
-    return b

@@ -7,14 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import njit
-from .certificate import certify, largest_violation, typical_size, violation_for
+from .certificate import EXTRA_DIGITS, typical_size
 from .classifiers import Classifier, negative_margin
-from .moves import fill
-from .problem import SUM_PRECISION
-from .solver import CURVATURE_FLOOR
+from .problem import is_zero, noise
+from .problems import COMPUTED, CURVATURE_FLOOR, FACTS, FIRST, FOLLOWING, solve_problems
 from .sources import in_single_precision
-from .whole import gradient, solve_whole
 
 MOST_MOVES = 10_000_000
 """The default limit on pair moves for one problem."""
@@ -23,8 +20,8 @@ MOST_MOVES = 10_000_000
 class Family(NamedTuple):
     """q problems min ½ b'Kb + linear_share · diag(K)'b, Σ b = total, on any K of one size: one entry of each array a problem.
 
-    Targets have 0 <= b <= upper, outliers that repel lower <= b <= 0. ``libsvm`` problems start as LIBSVM does and end by its absolute
-    rule (on K in single precision); those that ``follow`` start from the solution before them.
+    Targets have 0 <= b <= upper, outliers that repel lower <= b <= 0. ``begin`` says where each starts (see ``problems``);
+    ``libsvm`` problems end by LIBSVM's absolute rule, on K in single precision.
     """
 
     linear_share: np.ndarray
@@ -34,15 +31,15 @@ class Family(NamedTuple):
     tol: np.ndarray
     max_moves: np.ndarray
     libsvm: np.ndarray
-    follows: np.ndarray
+    begin: np.ndarray
 
     @classmethod
     def of(cls, classifier: Classifier, bounds, lowers=None, *, tol=1e-6, stopping="relative", max_iter=-1) -> Family:
         """A path over nu n = 1 / C = ``bounds``, each problem from the one before."""
         q = len(bounds)
         totals, uppers = classifier.scaled(bounds)
-        follows = np.full(q, stopping != "libsvm")
-        follows[:1] = False
+        begin = np.full(q, FIRST if stopping == "libsvm" else FOLLOWING)
+        begin[:1] = FIRST if stopping == "libsvm" else COMPUTED
         return cls(
             linear_share=np.full(q, classifier.linear_share),
             total=totals,
@@ -51,7 +48,7 @@ class Family(NamedTuple):
             tol=np.full(q, float(tol)),
             max_moves=np.full(q, MOST_MOVES if max_iter < 0 else max_iter),
             libsvm=np.full(q, stopping == "libsvm"),
-            follows=follows,
+            begin=begin,
         )
 
     def joined(self, other: Family) -> Family:
@@ -71,11 +68,17 @@ class Path:
     size_of_sums: np.ndarray
     shortfall: np.ndarray
     converged: np.ndarray
+    asked: np.ndarray
 
     @property
     def is_zero(self) -> np.ndarray:
-        """Whether w = Σ b phi(x) is 0 within the certificate."""
-        return 0.5 * np.abs(self.quadratic) <= np.maximum(self.gap, SUM_PRECISION) * self.scale
+        """Whether w = Σ b phi(x) cannot be told from 0."""
+        return is_zero(self)
+
+    @property
+    def noise(self) -> np.ndarray:
+        """How large w · phi(x) can be although it is nothing but noise; 0 if w is not 0."""
+        return noise(self)
 
 
 def solve_path(K, family: Family, outliers: int = 0) -> Path:
@@ -83,86 +86,19 @@ def solve_path(K, family: Family, outliers: int = 0) -> Path:
 
     The last ``outliers`` samples are outliers that repel. Each answer depends on its neighbours on the path only within ``tol``.
     """
+    (s, n, _), q = K.shape, len(family.total)
     diag = K.diagonal(axis1=1, axis2=2).copy()
-    size = np.array([typical_size(d) for d in diag])
-    targets = K.shape[1] - outliers
-    margin = np.array([negative_margin(d[:targets]) if outliers else 0.0 for d in diag])
-    B = np.empty((len(K), len(family.total), K.shape[1]))
-    facts = np.empty((7, *B.shape[:2]))
-    _solve_path(K, in_single_precision(K) if family.libsvm.any() else K, diag, targets, margin, family, CURVATURE_FLOOR, size, B, facts)
-    rho, quadratic, scale, gap, size_of_sums, shortfall, converged = facts
+    is_target = np.arange(n) < n - outliers
+    wished = diag - np.array([negative_margin(d[is_target]) for d in diag])[:, None] * ~is_target if outliers else diag
+    p = family.linear_share[:, None] * wished[:, None, :]
+    lower, upper = np.where(is_target, 0.0, family.lower[:, None]), np.where(is_target, family.upper[:, None], 0.0)
+    floor = CURVATURE_FLOOR * np.where(size := typical_size(diag), size, 1.0)
+    B, G, facts = np.empty((s, q, n)), np.empty((s, q, n)), np.empty((s, q, FACTS))
+    K_single = in_single_precision(K) if family.libsvm.any() else K
+    rules = family.total, family.tol, family.libsvm, family.begin, floor, family.max_moves
+    solve_problems(K, K_single, diag, p, lower, upper, *rules, B, G, facts)
+    rho, quadratic, scale, gap, size_of_sums, shortfall, converged, _, _ = np.moveaxis(facts, -1, 0)
     shortfall[:, family.libsvm] = 0.0  # LIBSVM's threshold is rho, wherever it stopped
     certified = family.libsvm | (gap <= family.tol)
-    return Path(B, rho, quadratic, scale, gap, size_of_sums, shortfall, (converged > 0) & certified)
-
-
-@njit(cache=True, nogil=True)
-def _solve_path(K, K_single, diag, targets, margin, family, floor, size, B, facts):
-    """Fills B with weights and facts with what ``certify`` returns, and whether the stopping rule was met."""
-    for s in range(len(K)):
-        _solve_one(K[s], K_single[s], diag[s], targets, margin[s], family, floor, size[s], B[s], facts[:, s])
-
-
-@njit(cache=True, nogil=True)
-def _solve_one(K, K_single, diag, targets, margin, family, floor, size, B, facts):
-    """The same for one matrix."""
-    n = diag.size
-    none = np.zeros(n)
-    lower = np.zeros(n)
-    upper = np.zeros(n)
-    p = np.empty(n)
-    b = np.zeros(n)
-    G = np.empty(n)
-    alike = True  # equal weights are the optimum so far, as for a one-class SVM centred on its samples
-    for k in range(family.total.size):
-        share, total, bound, tol = family.linear_share[k], family.total[k], family.upper[k], family.tol[k]
-        libsvm, follows = family.libsvm[k], family.follows[k]
-        alike = alike or not follows
-        Q = K_single if libsvm else K
-        for t in range(n):
-            p[t] = share * (diag[t] if t < targets else diag[t] - margin)
-        for t in range(targets):
-            upper[t] = bound
-        for t in range(targets, n):
-            lower[t] = family.lower[k]
-        if libsvm:
-            b = fill(np.arange(n), lower, upper, total)
-        elif alike:
-            for t in range(n):
-                b[t] = min(total / targets, bound) if t < targets else 0.0
-            gradient(Q, p, b, G)
-            alike = largest_violation(b, G, lower, upper) <= violation_for(tol, b, G, p, diag, lower)
-            if not alike:
-                b = fill(np.argsort(G), none, upper, total)
-        else:
-            for t in range(n):
-                b[t] *= bound / family.upper[k - 1] if t < targets else family.lower[k] / family.lower[k - 1]
-            change_total(b, np.argsort(G), lower, upper, total)
-        gradient(Q, p, b, G)
-        curvature_floor = floor * (1.0 if libsvm or size == 0.0 else size)
-        _, converged, _ = solve_whole(Q, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, family.max_moves[k])
-        facts[0, k], facts[1, k], facts[2, k], facts[3, k], facts[4, k], facts[5, k] = certify(b, G, p, diag, lower, upper)
-        facts[6, k] = 1.0 if converged else 0.0
-        for t in range(n):
-            B[k, t] = b[t]
-
-
-@njit(cache=True, nogil=True)
-def change_total(b, order, lower, upper, total):
-    """Bring the sum of lower <= b <= upper to total: raise the first in order, or lower the last. Mutates b."""
-    left = total
-    for t in range(b.size):
-        b[t] = min(b[t], upper[t])
-        left -= b[t]
-    for k in range(b.size):
-        if left > 0.0:
-            t = order[k]
-            step = min(upper[t] - b[t], left)
-            b[t] = upper[t] if step == upper[t] - b[t] else b[t] + step
-        else:
-            t = order[b.size - 1 - k]
-            step = max(lower[t] - b[t], left)
-            b[t] = lower[t] if step == lower[t] - b[t] else b[t] + step
-        left -= step
-        if left == 0.0:
-            break
+    asked = np.broadcast_to(np.where(family.libsvm, 0.0, EXTRA_DIGITS * family.tol), rho.shape)
+    return Path(B, rho, quadratic, scale, gap, size_of_sums, shortfall, (converged > 0) & certified, asked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -34,9 +35,9 @@ class DualProblem:
 class Solution:
     """Weights ``b``, gradient ``G = Kb + p``, multiplier ``rho`` (G = rho on free weights) and the certificate.
 
-    ``gap`` bounds how far the objective is above its optimum, as a share of the problem's own ``scale``; ``quadratic`` is
-    b'Kb, ``size_of_sums`` the size of the terms of Kb, ``shortfall`` how far below rho the gradient of a weight that may grow is,
-    ``curvature`` the smallest that a pair move met.
+    ``gap`` bounds how far the objective is above its optimum, as a share of the problem's own ``scale``; ``asked`` is the gap that the
+    solver aims at, by which two solutions may differ. ``quadratic`` is b'Kb, ``size_of_sums`` the size of the terms of Kb,
+    ``shortfall`` how far below rho the gradient of a weight that may grow is, ``curvature`` the smallest that a pair move met.
     """
 
     b: np.ndarray
@@ -50,13 +51,36 @@ class Solution:
     n_iter: int
     converged: bool
     curvature: float
+    asked: float = 0.0
 
     @property
     def is_zero(self) -> bool:
-        """Whether the certificate cannot tell w = Σ b phi(x) from 0."""
-        return 0.5 * abs(self.quadratic) <= max(self.gap, SUM_PRECISION) * self.scale
+        """Whether w = Σ b phi(x) cannot be told from 0."""
+        return bool(is_zero(self))
+
+    @property
+    def noise(self) -> float:
+        """How large w · phi(x) can be although it is nothing but noise; 0 if w is not 0."""
+        return float(noise(self))
 
     @property
     def support(self) -> np.ndarray:
         """The indices of the non-zero weights."""
         return np.flatnonzero(self.b)
+
+
+def is_zero(facts: Any) -> Any:
+    """Whether ½ ||w||² is within what the solver settles, for a ``Solution`` or a ``Path``."""
+    return 0.5 * np.abs(facts.quadratic) <= _settled(facts) * facts.scale
+
+
+def noise(facts: Any) -> Any:
+    """A bound of |w · phi(x)| for samples no larger than those with weight, where w cannot be told from 0; 0 elsewhere.
+
+    ||w||² is then at most 2 · settled · scale, and scale at most ½ (Σ |b| sqrt K_ii)² for samples of one size.
+    """
+    return np.where(is_zero(facts), np.sqrt(_settled(facts)) * facts.size_of_sums, 0.0)
+
+
+def _settled(facts: Any) -> Any:
+    return np.maximum(np.maximum(facts.gap, facts.asked), SUM_PRECISION)

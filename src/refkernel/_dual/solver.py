@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from .._threads import one_blas_thread
-from .certificate import certify, largest_violation, typical_size, violation_for
+from .certificate import EXTRA_DIGITS, certify, typical_size
 from .moves import fill
 from .problem import DualProblem, Solution
+from .problems import COMPUTED, CURVATURE_FLOOR, FACTS, FIRST, GIVEN, OVERFLOWS, solve_problems
 from .sources import in_single_precision
-from .whole import solve_whole
 from .working_sets import gradient, solve_by_working_sets
 
 STOPPING_RULES = ("relative", "libsvm")
@@ -20,8 +20,7 @@ WHOLE = 1024
 START_SAMPLE = 256
 """The number of samples whose mean replaces the mean of all if the start is computed without the whole kernel."""
 
-CURVATURE_FLOOR = 1e-12
-"""Pairs of equal samples have no curvature; this much (times the kernel's size) bounds their step, as in LIBSVM."""
+OVERFLOW = "The kernel overflows or is NaN on the training samples. Scale the data first, for example with TargetScaler."
 
 
 def solve(problem: DualProblem, rows, *, tol=1e-6, stopping="relative", start=None, max_iter=-1) -> Solution:
@@ -39,56 +38,65 @@ def solve(problem: DualProblem, rows, *, tol=1e-6, stopping="relative", start=No
     max_iter : int
         Limit on pair moves; -1 is LIBSVM's own, max(10 million, 100 n).
     """
-    with one_blas_thread():  # two threads that wait for each other lose more than a second one gains in products this small
-        return _solve(problem, rows, tol, stopping, start, max(10_000_000, 100 * rows.n) if max_iter < 0 else max_iter)
-
-
-def _solve(problem, rows, tol, stopping, start, limit):
-    K = rows.whole() if rows.n <= WHOLE else None
-    if K is not None and stopping == "libsvm":
-        K = in_single_precision(K)
-    floor = CURVATURE_FLOOR * (1.0 if stopping == "libsvm" else typical_size(rows.diag) or 1.0)
-    b = _start(problem, rows, K, stopping, tol) if start is None else _feasible(problem, start)
-    G = _gradient(problem, rows, K, b)
-    if not np.isfinite(G).all():
-        raise ValueError("The kernel overflows or is NaN on the training samples. Scale the data first, for example with TargetScaler.")
-    if K is None:
-        moves, converged, curvature = solve_by_working_sets(problem, rows, b, G, tol, stopping, floor, limit)
+    limit = max(10_000_000, 100 * rows.n) if max_iter < 0 else max_iter
+    libsvm = stopping == "libsvm"
+    floor = CURVATURE_FLOOR * (1.0 if libsvm else typical_size(rows.diag) or 1.0)
+    if rows.n <= WHOLE:
+        K = in_single_precision(rows.whole()) if libsvm else rows.whole()
+        b, G, begin = np.empty(rows.n), np.empty(rows.n), FIRST if libsvm else COMPUTED
+        if start is not None:
+            b = _feasible(problem, start)
+            G, begin = K @ b + problem.p, GIVEN
+        bounds, B = (problem.lower[None], problem.upper[None]), b[None]
+        (facts,) = solve_again(problem, K, rows.diag, *bounds, (tol, libsvm, floor, limit), B, G[None], begin)
     else:
-        libsvm = stopping == "libsvm"
-        bounds = problem.lower, problem.upper
-        moves, converged, curvature = solve_whole(K, rows.diag, problem.p, b, G, *bounds, tol, libsvm, floor, limit)
-    return _certified(problem, rows.diag, b, G, moves, converged, curvature, tol if stopping == "relative" else np.inf)
+        with one_blas_thread():  # two threads that wait for each other lose more than a second one gains in products this small
+            b = _start(problem, rows, libsvm) if start is None else _feasible(problem, start)
+            G = gradient(problem, rows, b)
+            check_finite(G)
+            moves, converged, curvature = solve_by_working_sets(problem, rows, b, G, tol, stopping, floor, limit)
+        facts = *certify(b, G, problem.p, rows.diag, problem.lower, problem.upper), converged, moves, curvature
+    return _certified(b, G, facts, np.inf if libsvm else tol)
 
 
-def _certified(problem, diag, b, G, moves, converged, curvature, most_gap):
+def solve_again(problem, K, diag, lower, upper, rule, B, G, begin=GIVEN) -> np.ndarray:
+    """Solve a problem for k pairs of bounds (k × n) on one K. Mutates B and G (k × n); returns the facts (k × FACTS) of ``problems``."""
+    tol, libsvm, floor, limit = rule
+    k = len(B)
+    K, facts = np.ascontiguousarray(K)[None], np.empty((1, k, FACTS))
+    p = np.repeat(problem.p[None, None], k, axis=1)
+    per_problem = (np.full(k, value) for value in (float(problem.total), float(tol), bool(libsvm), begin))
+    solve_problems(K, K, diag[None], p, lower, upper, *per_problem, np.full(1, floor), np.full(k, limit), B[None], G[None], facts)
+    if (facts[..., 6] == OVERFLOWS).any():
+        raise ValueError(OVERFLOW)
+    return facts[0]
+
+
+def check_finite(G) -> None:
+    """Raise if a gradient, and so the kernel, is not finite."""
+    if not np.isfinite(G).all():
+        raise ValueError(OVERFLOW)
+
+
+def _certified(b, G, facts, most_gap):
     """The solution with its certificate; it has converged only if the gap shows it."""
-    rho, quadratic, scale, gap, size_of_sums, shortfall = certify(b, G, problem.p, diag, problem.lower, problem.upper)
-    return Solution(b, G, rho, gap, quadratic, scale, size_of_sums, shortfall, moves, converged and gap <= most_gap, curvature)
+    rho, quadratic, scale, gap, size_of_sums, shortfall, converged, moves, curvature = facts
+    asked = EXTRA_DIGITS * most_gap if np.isfinite(most_gap) else 0.0
+    solved = bool(converged > 0 and gap <= most_gap)
+    return Solution(b, G, rho, gap, quadratic, scale, size_of_sums, shortfall, int(moves), solved, curvature, asked)
 
 
-def _start(problem, rows, K, stopping, tol):
-    """A computed feasible point: weights at the bound for the samples that equal weights describe worst.
-
-    Equal weights themselves are the optimum of a one-class SVM whose kernel is centred on its samples.
-    """
-    if stopping == "libsvm":
-        return fill(np.arange(rows.n), problem.lower, problem.upper, problem.total)
-    sample = np.arange(rows.n) if K is not None else np.unique(np.linspace(0, rows.n - 1, START_SAMPLE).astype(np.intp))
-    alike = problem.upper[sample] * min(problem.total / problem.upper[sample].sum(), 1.0)
-    G = (K @ alike if K is not None else rows.times(sample, alike)) + problem.p
-    if K is not None and _optimal(problem, rows.diag, alike, G, tol):
-        return alike
-    return fill(np.argsort(G, kind="stable"), problem.lower, problem.upper, problem.total)
-
-
-def _optimal(problem, diag, b, G, tol):
-    feasible = (b >= problem.lower).all()
-    return feasible and largest_violation(b, G, problem.lower, problem.upper) <= violation_for(tol, b, G, problem.p, diag, problem.lower)
-
-
-def _gradient(problem, rows, K, b):
-    return K @ b + problem.p if K is not None else gradient(problem, rows, b)
+def _start(problem, rows, libsvm):
+    """A computed feasible point: weights at the bound for the samples that equal weights (of some samples) describe worst."""
+    b = np.empty(rows.n)
+    if libsvm:
+        order = np.arange(rows.n)
+    else:
+        sample = np.unique(np.linspace(0, rows.n - 1, START_SAMPLE).astype(np.intp))
+        alike = problem.upper[sample] * min(problem.total / problem.upper[sample].sum(), 1.0)
+        order = np.argsort(rows.times(sample, alike) + problem.p, kind="stable")
+    fill(b, order, problem.lower, problem.upper, problem.total)
+    return b
 
 
 def _feasible(problem, start):

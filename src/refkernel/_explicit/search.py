@@ -186,6 +186,7 @@ class Search:
             return b, multiplier(b, held.gradient(best.point.w), problem.lower, problem.upper)
         merged = Merged(near.Phi, problem)
         order = np.argsort(merged.Phi @ start.w + merged.problem.p, kind="stable")
-        b = fill(order, merged.problem.lower, merged.problem.upper, problem.total)
+        b = np.empty(order.size)
+        fill(b, order, merged.problem.lower, merged.problem.upper, problem.total)
         solution = solve(merged.problem, Features(merged.Phi), tol=tol, start=b)
         return merged.shared(solution.b), solution.rho

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 
+from .._blocks import in_blocks
+from .._sklearn import QuickParams
 from .._training import TrainingRows
 from .._typing import MatrixLike, RandomStateLike
 
@@ -33,7 +34,7 @@ PRECISION = 1e-12
 """Sums of products, added up in another order, agree to this share of their size."""
 
 
-class Kernel(BaseEstimator):
+class Kernel(QuickParams):
     """The base class of all kernels.
 
     A subclass needs one formula, in ``__call__``; everything else has a default. ``k1 + k2``, ``k1 * k2`` and ``2.0 * k`` are
@@ -237,6 +238,31 @@ class Kernel(BaseEstimator):
             The function X -> [k(X, Z), 1]. Its result is valid until the next call.
         """
         return lambda X: np.column_stack([self(X, Z), np.ones(X.shape[0])])
+
+    def sums(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
+        """Compute Σ_j weights_j k(x, z_j) for every row x of X; it does not depend on the rows beside x.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n, n_features)
+            Samples in rows.
+        Z : ndarray or sparse matrix of shape (m, n_features)
+            Samples in rows.
+        weights : ndarray of shape (m,)
+            The weight of each row of Z.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The weighted sums.
+        """
+        with_one = np.append(weights, 0.0)
+
+        def make(rows: int) -> Callable[[Any], np.ndarray]:
+            values = self.against(Z, rows)
+            return lambda block: values(block) @ with_one
+
+        return in_blocks(make, X, np.empty(X.shape[0]), with_one.size, self.thread_safe)
 
     def checked(self, X: Any, training: bool) -> Any:
         """Convert validated input to what this kernel takes; raise if it cannot take it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
+from .. import _gaussian
 from .._distances import MODERATE, DistancesTo, mean_l1_distance, neighbour_distances, root_mean_squared_distance
 from .._training import TrainingRows
 from .._typing import MatrixLike, RandomStateLike
@@ -117,7 +119,8 @@ class RBF(Stationary):
             width = max(PER_NEIGHBOUR_DISTANCE * typical, seldom_exceeded / MOST_WIDTHS)
             return RBF(NEIGHBOUR_RULE, _positive_or_one(width), self.fit_on)
         scale = _widths("scale", self.scale, rows.X.shape[1])
-        return self._of_sigma(np.sqrt(scale) * rows.measured(root_mean_squared_distance, sample_weight))
+        root = math.sqrt(scale) if isinstance(scale, float | int) else np.sqrt(scale)
+        return self._of_sigma(root * rows.measured(root_mean_squared_distance, sample_weight))
 
     def _of_sigma(self, sigma: Any) -> RBF:
         return RBF(self.scale, _positive_or_one(sigma), self.fit_on)
@@ -132,6 +135,8 @@ class RBF(Stationary):
 
     def __call__(self, X: MatrixLike, Z: MatrixLike | None = None) -> np.ndarray:
         unit, A, B = self._scaled(X, Z)
+        if Z is None and _is_compiled_for(A):
+            return _gaussian.matrix(A, unit)
         if sp.issparse(A) or sp.issparse(B):
             check_columns(A, B)
             return pairwise.rbf_kernel(A, B, gamma=0.5 / unit / unit)
@@ -139,7 +144,7 @@ class RBF(Stationary):
         K = DistancesTo(A if B is None else B, np.sqrt(2.0) * unit, A.shape[0])(A)
         if Z is None:
             np.fill_diagonal(K, 0.0)
-        return np.exp(K, out=K)
+        return _gaussian.exponentials(K)
 
     def against(self, Z: Any, rows: int) -> Callable[[Any], np.ndarray]:
         if sp.issparse(Z) or np.ndim(self._width()):
@@ -149,10 +154,14 @@ class RBF(Stationary):
         def values(X: Any) -> np.ndarray:
             if sp.issparse(X):
                 return sparse(X)
-            K = distances(X)  # exp(0) = 1
-            return np.exp(K, out=K)
+            return _gaussian.exponentials(distances(X))  # exp(0) = 1
 
         return values
+
+    def sums(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
+        if np.ndim(self._width()) or not (_is_compiled_for(X) and _is_compiled_for(Z)):
+            return super().sums(X, Z, weights)
+        return _gaussian.sums(X, Z, self._width(), weights)
 
     def of_squared_distances(self, negative: np.ndarray) -> np.ndarray:
         K = negative * (0.5 / self._width() ** 2)
@@ -220,9 +229,14 @@ def _in_32_bits(X: Any) -> Any:
     return sp.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
 
 
+def _is_compiled_for(X: Any) -> bool:
+    """Whether rows are dense, and their features so few that one compiled pass is faster than BLAS."""
+    return isinstance(X, np.ndarray) and X.dtype == np.float64 and X.ndim == 2 and 0 < X.shape[1] <= _gaussian.MOST_COLUMNS and len(X) > 0
+
+
 def _widths(name: str, value: Any, d: int) -> Any:
     """A positive number, or an array of one for each of d features."""
-    if np.ndim(value) == 0:
+    if isinstance(value, float) or np.ndim(value) == 0:
         check_positive(name, value)
         return value
     widths = np.asarray(value)
@@ -233,6 +247,8 @@ def _widths(name: str, value: Any, d: int) -> Any:
 
 def _positive_or_one(width: Any) -> Any:
     """The width, or 1 where it is 0: all rows are equal then, and any width gives the same kernel."""
+    if isinstance(width, float) and 0.0 < width < math.inf:
+        return width
     if not np.isfinite(width).all():
         raise ValueError("The distances between the samples overflow. Scale the data first, for example with TargetScaler.")
     if np.ndim(width):

@@ -94,23 +94,20 @@ def _parts(estimator: Any, names: dict[str, str], members: list[tuple[int, dict[
     kernel = as_kernel(shared.reference.kernel if shared.reference is not None else shared.classifier.kernel)
     axes: dict[Any, KernelAxis] = {}
     fixed = kernel.get_params(deep=False)
-    unshared = []
     for member in alone:
         along = {names[name]: value for name, value in member.params.items() if name in names}
-        if _follows_new_samples(shared, type(kernel), {**fixed, **along}):
-            unshared.append(member)
-            continue
-        shared.members.append(member)
         _place(axes, type(kernel), fixed, shared.classifier, along, member.candidate)
-    shared.axes.extend(axes.values())
-    return [shared, *unshared] if shared.members else unshared
+    shared.axes.extend(axis for axis in axes.values() if not _follows_new_samples(shared, axis.kernel))
+    together = {candidate for axis in shared.axes for candidate in axis.candidates}
+    shared.members.extend(member for member in alone if member.candidate in together)
+    unshared = [member for member in alone if member.candidate not in together]
+    return [shared, *unshared] if together else unshared
 
 
-def _follows_new_samples(shared: Shared, make: type[Kernel], params: dict[str, Any]) -> bool:
+def _follows_new_samples(shared: Shared, kernel: Kernel) -> bool:
     """Whether the threshold comes from targets left out, which the paths of shared candidates do not have."""
-    owned = {name: value for name, value in params.items() if name not in shared.classifier.classifier.parameters}
-    kernel = make(**owned) if shared.reference is None else as_kernel(shared.classifier.kernel)
-    return resolved_threshold(shared.classifier.threshold, kernel) == "loo"
+    owner = kernel if shared.reference is None else as_kernel(shared.classifier.kernel)
+    return resolved_threshold(shared.classifier.threshold, owner) == "loo"
 
 
 def _place(

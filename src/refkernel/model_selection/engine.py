@@ -119,9 +119,9 @@ def _shared_rows(part: Shared, fold: _Fold) -> list[Row]:
 def _solved_rows(part: Shared, axes: list[KernelAxis], samples: Samples, fold: _Fold) -> list[Row]:
     """The rows of candidates on several base kernels with the same values of nu or C."""
     start = time.perf_counter()
-    grams = samples.grams([axis.kernel for axis in axes])
-    for K in grams.K:
-        check_values(K.diagonal(), samples.X)
+    grams = samples.grams([axis.kernel for axis in axes], far=True)
+    for number in np.flatnonzero(~grams.K.diagonal(axis1=1, axis2=2).any(axis=1)):
+        check_values(grams.K[number].diagonal(), samples.X)
     solved = solve_formulations(grams.K, [part.formulation(axes[0], samples)], samples.outliers)
     precision = max(samples.precision(axis.kernel) for axis in axes)
     (decisions,) = solved.decisions(grams.K_test, grams.diag_test, precision)
@@ -133,25 +133,24 @@ def _solved_rows(part: Shared, axes: list[KernelAxis], samples: Samples, fold: _
     scores = fold.task.scoring.of_decisions(decisions, fold.X_test, fold.y_test)
     shares = fold.shares(decisions)
     score_time = fold.clock.lap("scoring") / len(candidates)
-    return [Row(c, s, fit_time, score_time, d, shares=shared) for c, s, d, shared in zip(candidates, scores, doubts, shares, strict=True)]
+    return [Row(c, s, fit_time, score_time, d, None, shared) for c, s, d, shared in zip(candidates, scores, doubts, shares, strict=True)]
 
 
 def _doubts(axes: list[KernelAxis], samples: Samples, grams: Grams, solved: SolvedPaths, precision: float) -> list[tuple[str, ...]]:
     """What a fit of each candidate would warn about, by the names of DOUBTS."""
     shape = solved.path.rho.shape
-    found = {"not converged": ~solved.converged, "degenerate": solved.degenerate, "far samples": np.zeros(shape, dtype=bool)}
+    found = {"not converged": ~solved.converged, "degenerate": solved.degenerate}
     if samples.references is None and samples.n <= WHOLE:
         indefinite = [is_indefinite(axis.kernel, K.view) for axis, K in zip(axes, grams.K, strict=True)]
         found["indefinite"] = np.repeat(np.array(indefinite)[:, None], shape[1], axis=1)
-    far = {k: point for k, axis in enumerate(axes) if (point := samples.far(axis.kernel)) is not None}
-    if far:
-        K_far, diag_far = (np.array([point[part] for point in far.values()]) for part in (0, 1))
-        some = solved if len(far) == len(axes) else solved.of(list(far))
-        (decisions,) = some.decisions(K_far[:, None, :], diag_far[:, None], precision)
-        found["far samples"][list(far)] = (decisions[:, :, 0] >= 0) & ~found["degenerate"][list(far)]
-    codes = np.zeros(shape, dtype=np.intp)
-    for k, mask in enumerate(found.values()):
-        codes += mask.astype(np.intp) << k
+    if grams.K_far is not None and grams.diag_far is not None:
+        (decisions,) = solved.decisions(grams.K_far[:, None, :], grams.diag_far[:, None], precision)
+        vanishes = np.array([axis.kernel.vanishes for axis in axes])
+        found["far samples"] = (decisions[:, :, 0] >= 0) & ~found["degenerate"] & vanishes[:, None]
+    masks = np.array(list(found.values()))
+    if not masks.any():
+        return [()] * masks[0].size
+    codes = np.tensordot(1 << np.arange(len(masks)), masks, axes=1)
     named = {code: tuple(name for k, name in enumerate(found) if code >> k & 1) for code in set(codes.ravel().tolist())}
     return [named[code] for code in codes.ravel().tolist()]
 

@@ -25,11 +25,16 @@ __all__ = ["Grams", "ReferenceSet", "Samples"]
 
 
 class Grams(NamedTuple):
-    """For a stack of s kernels: K (s × n × n) of the training samples, K_test (s × t × n), and the diagonal of the t test samples."""
+    """For a stack of s kernels: K (s × n × n) of the training samples, K_test (s × t × n), and the diagonal of the t test samples.
+
+    If asked for, ``K_far`` (s × n) and ``diag_far`` (s) are those of a sample far from all references.
+    """
 
     K: np.ndarray
     K_test: np.ndarray
     diag_test: np.ndarray
+    K_far: np.ndarray | None = None
+    diag_far: np.ndarray | None = None
 
 
 class ReferenceSet:
@@ -113,38 +118,42 @@ class Samples:
             drawn = as_strategy(reference.references).draw(rows, _random_state(reference.random_state))
             targets = self.n if np.array_equal(drawn.indices[: self.n], rows.targets) else 0
             self.references = _reference_set(drawn, reference, targets, {} if reference_sets is None else reference_sets)
-        self._features_of_X: dict[int, np.ndarray] = {}  # by id of the kernel, which the caller holds
         self._ready: dict[int, tuple[Any, Any]] = {}  # a kernel and what it resolved to, by id
-        self._distances: dict[int, np.ndarray] = {}  # of Z[begin:] to the references (or to X), by begin
+        self._distances: dict[tuple[int, bool], np.ndarray] = {}  # of Z[begin:] (and a far sample) to the references (or to X)
 
-    def grams(self, kernels: Sequence[Kernel]) -> Grams:
+    def grams(self, kernels: Sequence[Kernel], far: bool = False) -> Grams:
         """Compute the kernel matrices for each of some base kernels.
 
         Parameters
         ----------
         kernels : sequence of Kernel
             The base kernels.
+        far : bool, default=False
+            Under a reference map, also compute the values of a sample far from all references.
 
         Returns
         -------
         Grams
             K (s × n × n) of the training samples, K_test (s × t × n) and diag_test (s × t), for s kernels.
         """
-        K_ZX = np.empty((len(kernels), len(self.Z), self.n))
-        diag_test = np.empty((len(kernels), len(self.Z) - self.n))
+        far = far and self.references is not None  # then one more row
+        K_ZX = np.empty((len(kernels), len(self.Z) + far, self.n))
+        diag_test = np.empty((len(kernels), len(self.Z) + far - self.n))
         for kernel, into, diag in zip(kernels, K_ZX, diag_test, strict=True):
-            self._fill(kernel, into, diag)
+            self._fill(kernel, into, diag, far)
             self.clock.lap("kernels" if self.references is None else "products")
-        return Grams(K_ZX[:, : self.n], K_ZX[:, self.n :], diag_test)
+        if not far:
+            return Grams(K_ZX[:, : self.n], K_ZX[:, self.n :], diag_test)
+        return Grams(K_ZX[:, : self.n], K_ZX[:, self.n : -1], diag_test[:, :-1], K_ZX[:, -1], diag_test[:, -1])
 
-    def _fill(self, kernel: Kernel, K_ZX: np.ndarray, diag_test: np.ndarray) -> None:
-        """Write k(Z, X) and the diagonal of the test samples, for one base kernel."""
+    def _fill(self, kernel: Kernel, K_ZX: np.ndarray, diag_test: np.ndarray, far: bool) -> None:
+        """Write k(Z, X) and the diagonal of the test samples (and of a far one), for one base kernel."""
         if self.references is None:
             fitted = self._resolved(kernel)
             K_ZX[:], diag_test[:] = self._values(fitted, self.X, 0), fitted.diag(self.Z[self.n :])
             return
         references, fitted = self.references, self._resolved(kernel)
-        K_ZR = self._values(fitted, references.R, references.targets)
+        K_ZR = self._values(fitted, references.R, references.targets, far)
         self.clock.lap("kernels")
         whitening = references.whitening(kernel, fitted, self.clock)
         if references.targets:
@@ -152,7 +161,6 @@ class Samples:
             K_ZX[self.n :], diag_test[:] = whitening.with_first(K_ZR)
         else:
             Phi = whitening.features(K_ZR)
-            self._features_of_X[id(kernel)] = Phi[: self.n]
             np.matmul(Phi, Phi[: self.n].T, out=K_ZX)
             np.einsum("ij,ij->i", Phi[self.n :], Phi[self.n :], out=diag_test)
 
@@ -178,28 +186,6 @@ class Samples:
         Phi = whitening.features(self._values(fitted, self.references.R, 0))
         self.clock.lap("products")
         return Phi @ Phi.T, Phi
-
-    def far(self, kernel: Kernel) -> tuple[np.ndarray, float] | None:
-        """Compute kernel values of a sample z far from all references, after ``grams`` of this kernel.
-
-        Parameters
-        ----------
-        kernel : Kernel
-            The base kernel.
-
-        Returns
-        -------
-        tuple of (ndarray of shape (n,), float), or None
-            K(z, X) and K(z, z); None if the reference kernel does not map all far samples to one point.
-        """
-        if self.references is None or not kernel.vanishes:
-            return None
-        whitening = self.references.whitening(kernel, self._resolved(kernel), self.clock)
-        if self.references.targets:
-            K_zX, diag = whitening.with_first(np.zeros((1, len(self.references.R))))
-            return K_zX[0], float(diag[0])
-        phi = whitening.far
-        return self._features_of_X[id(kernel)] @ phi, float(phi @ phi)
 
     def precision(self, kernel: Kernel) -> float:
         """Return the relative precision of sums of kernel values.
@@ -244,14 +230,16 @@ class Samples:
             return kernel.resolve(self._rows)
         return kernel.in_map().resolve(self.references.rows if kernel.fit_on == "references" else self._rows)
 
-    def _values(self, kernel: Kernel, R: np.ndarray, begin: int) -> np.ndarray:
-        """k(Z[begin:], R)."""
+    def _values(self, kernel: Kernel, R: np.ndarray, begin: int, far: bool = False) -> np.ndarray:
+        """k(Z[begin:], R), with a row of zeros for a far sample at the end if asked for."""
         if not kernel.shares_distances:
-            return kernel(self.Z[begin:], R)
-        if begin not in self._distances:
-            self._distances[begin] = self._measured(self.Z[begin:], R)
+            K = kernel(self.Z[begin:], R)
+            return np.vstack([K, np.zeros((1, len(R)))]) if far else K
+        if (begin, far) not in self._distances:
+            D = self._measured(self.Z[begin:], R)
+            self._distances[begin, far] = np.vstack([D, np.full((1, len(R)), -np.inf)]) if far else D
             self.clock.lap("distances")
-        return kernel.of_squared_distances(self._distances[begin])
+        return kernel.of_squared_distances(self._distances[begin, far])
 
     def _measured(self, Z: np.ndarray, R: np.ndarray) -> np.ndarray:
         """Distances to the references, in one product with those among the references if these are not known yet."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -146,11 +146,6 @@ class SolvedPaths:
     outliers: int
     margin: np.ndarray
 
-    def of(self, kernels: Sequence[int]) -> SolvedPaths:
-        """The solutions on some of the kernels."""
-        path = Path(**{field.name: getattr(self.path, field.name)[kernels] for field in fields(Path)})
-        return SolvedPaths(self.plan, path, self.outliers, self.margin[kernels])
-
     def decisions(self, K_test: np.ndarray, diag_test: np.ndarray, precision: float = PRECISION) -> list[np.ndarray]:
         """Decision values (s, len(values), t) of test samples for each formulation, as the estimators' ``decision_function``."""
         found = self.path.B @ K_test.swapaxes(1, 2)
@@ -165,7 +160,8 @@ class SolvedPaths:
         """The part of a decision that is the same for all samples: -diag_share · b'Kb - threshold + slack."""
         path = self.path
         rho, quadratic = path.rho[:, part], path.quadratic[:, part]
-        slack = classifier.slack(path.size_of_sums[:, part], path.shortfall[:, part], precision)
+        noise = 0.0 if classifier.uses_diag else np.where(self.plan.family.libsvm, 0.0, path.noise)[:, part]
+        slack = classifier.slack(path.size_of_sums[:, part], path.shortfall[:, part], precision, noise)
         if self.outliers:
             repelled = (path.B[:, part, -self.outliers :] < 0).any(axis=2)
             slack = np.where(repelled, 0.5 * self.margin[:, None], slack)

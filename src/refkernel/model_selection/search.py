@@ -6,13 +6,13 @@ import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
-from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning, UndefinedMetricWarning
 from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold, check_cv
@@ -190,7 +190,7 @@ class OneClassGridSearch(BaseSearchCV):
         seed = random_state.randint(np.iinfo(np.int32).max)
         if y is None or np.all(np.asarray(y) != OUTLIER):
             return KFold(self.cv, shuffle=True, random_state=seed)
-        return _ByKind(self.cv, shuffle=True, random_state=seed)
+        return _ByKind(self.cv, seed)
 
     def _evaluate(self, parts: Sequence[Any], task: Task, splits: list[Any]) -> list[list[Row]]:
         """The rows of all candidates, for every fold."""
@@ -236,6 +236,8 @@ def _report_failures(rows: list[list[Row]]) -> None:
 
 def _warn_about_doubts(doubts: list[str]) -> None:
     """Give one warning for everything that fits of the candidates would warn about."""
+    if not any(doubts):
+        return
     counts = {name: sum(name in text.split(", ") for text in doubts) for name in DOUBTS}
     found = [f"{count} as {name!r}" for name, count in counts.items() if count]
     if found:
@@ -247,11 +249,34 @@ def _warn_about_doubts(doubts: list[str]) -> None:
         )
 
 
-class _ByKind(StratifiedKFold):
-    """Folds stratified into targets and outliers, whatever labels the targets have."""
+@dataclass(frozen=True)
+class _ByKind:
+    """The folds of a shuffled ``StratifiedKFold`` of targets and outliers, whatever labels the targets have."""
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        return super().split(X, np.asarray(y) == OUTLIER, groups)
+    n_splits: int
+    random_state: int
+
+    def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        is_outlier = np.asarray(y) == OUTLIER
+        kinds = [is_outlier == is_outlier[0], is_outlier != is_outlier[0]]  # that of the first sample first
+        counts = [np.count_nonzero(kind) for kind in kinds]
+        if self.n_splits < 2 or self.n_splits > max(counts):
+            yield from StratifiedKFold(self.n_splits).split(X, is_outlier)  # says what is wrong
+        if self.n_splits > min(counts):
+            warnings.warn(
+                f"The smaller kind has only {min(counts)} samples, fewer than the {self.n_splits} folds of cv.", UserWarning, stacklevel=3
+            )
+        random = np.random.RandomState(self.random_state)
+        sorted_kinds = np.repeat([0, 1], counts)
+        fold_of = np.empty(len(is_outlier), dtype=np.intp)
+        for k, kind in enumerate(kinds):
+            sizes = [np.count_nonzero(sorted_kinds[fold :: self.n_splits] == k) for fold in range(self.n_splits)]
+            folds = np.repeat(np.arange(self.n_splits), sizes)
+            random.shuffle(folds)
+            fold_of[kind] = folds
+        for fold in range(self.n_splits):
+            test = fold_of == fold
+            yield np.flatnonzero(~test), np.flatnonzero(test)
 
 
 def _evaluate_in_one_thread(*arguments: Any) -> Scores:
@@ -342,4 +367,4 @@ def _ranks(mean: np.ndarray, degenerate: np.ndarray) -> np.ndarray:
         return np.ones(mean.size, dtype=np.int32)
     worse = np.ptp(known) + 1.0
     keyed = np.where(np.isnan(mean), known.min() - 2.0 * worse, mean - worse * degenerate)
-    return rankdata(-keyed, method="min").astype(np.int32)
+    return np.searchsorted(np.sort(-keyed), -keyed).astype(np.int32) + np.int32(1)

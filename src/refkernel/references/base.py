@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
 from .._distances import MODERATE
+from .._sklearn import QuickParams
 from .._training import HOW_TO_PASS_OUTLIERS, TrainingRows
 from .._typing import MatrixLike
 
@@ -51,7 +51,7 @@ class References:
     note: str = ""
 
 
-class Strategy(BaseEstimator):
+class Strategy(QuickParams):
     """The base class of all strategies: a subclass needs one method, ``draw``.
 
     ``a + b`` draws the references of a, then those of b.

@@ -1,0 +1,123 @@
+"""Many problems on kernel matrices that are held whole: the one compiled entry of fits, paths and samples left out. Jitted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._jit import njit
+from .certificate import certify, largest_violation, violation_for
+from .moves import fill
+from .whole import gradient, solve_whole
+
+GIVEN, COMPUTED, FOLLOWING, FIRST = 0, 1, 2, 3
+"""Where a problem begins: at the weights and gradient that it is given, at a computed point, at the solution of the problem before it,
+or with weight on the first samples, where LIBSVM begins."""
+
+CONVERGED, OVERFLOWS = 1.0, -1.0
+"""What the seventh fact says of a problem that was solved, and of one whose kernel is not finite."""
+
+CURVATURE_FLOOR = 1e-12
+"""Pairs of equal samples have no curvature; this much (times the kernel's size) bounds their step, as in LIBSVM."""
+
+FACTS = 9
+"""What ``certify`` returns, whether the stopping rule was met, the pair moves made, and the smallest curvature met."""
+
+
+@njit(cache=True, nogil=True)
+def solve_problems(K, K_single, diag, p, lower, upper, total, tol, libsvm, begin, floor, max_moves, B, G, facts):
+    """Solve q problems on each of s matrices K (s × n × n), one after the other. Mutates B, G (s × q × n) and facts (s × q × FACTS).
+
+    p is (s × q × n); bounds are (q × n), floor (s), the rest (q). Those that end by LIBSVM's rule see ``K_single``.
+    """
+    q, n = upper.shape
+    nothing = np.zeros(n)
+    in_order = np.empty(n, np.intp)
+    for t in range(n):
+        in_order[t] = t
+    for s in range(len(K)):
+        alike = True  # equal weights are the optimum so far, as for a one-class SVM centred on its samples
+        for k in range(q):
+            b, g, linear, low, up, fact = B[s, k], G[s, k], p[s, k], lower[k], upper[k], facts[s, k]
+            Q = K_single[s] if libsvm[k] else K[s]
+            alike = alike or begin[k] == COMPUTED
+            if begin[k] == FIRST:
+                fill(b, in_order, low, up, total[k])
+            elif begin[k] != GIVEN and alike:
+                most = 0.0
+                for t in range(n):
+                    most += up[t]
+                for t in range(n):
+                    b[t] = min(total[k] / most, 1.0) * up[t]
+                gradient(Q, linear, b, g)
+                alike = largest_violation(b, g, low, up) <= violation_for(tol[k], b, g, linear, diag[s], low)
+                if not alike:
+                    fill(b, ascending(g), nothing, up, total[k])
+            elif begin[k] == FOLLOWING:
+                for t in range(n):
+                    b[t] = rescaled(B[s, k - 1, t], lower[k - 1, t], upper[k - 1, t], low[t], up[t])
+                change_total(b, ascending(G[s, k - 1]), low, up, total[k])
+            if begin[k] != GIVEN:
+                gradient(Q, linear, b, g)
+            finite = True
+            for t in range(n):
+                finite = finite and abs(g[t]) < np.inf
+            if finite:
+                floor_k = CURVATURE_FLOOR if libsvm[k] else floor[s]
+                fact[7], solved, fact[8] = solve_whole(Q, diag[s], linear, b, g, low, up, tol[k], libsvm[k], floor_k, max_moves[k])
+                fact[6] = CONVERGED if solved else 0.0
+            else:
+                fact[6] = OVERFLOWS
+            fact[0], fact[1], fact[2], fact[3], fact[4], fact[5] = certify(b, g, linear, diag[s], low, up)
+
+
+@njit(cache=True, nogil=True)
+def rescaled(b, lower_before, upper_before, lower, upper):
+    """A weight, moved as its bounds move."""
+    if upper_before > 0.0:
+        return b * (upper / upper_before)
+    return b * (lower / lower_before) if lower_before < 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def ascending(values):
+    """The indices that sort values; equal ones keep their order. (A merge sort: NumPy's takes numba seconds to compile.)"""
+    n = values.size
+    order, merged = np.empty(n, np.intp), np.empty(n, np.intp)
+    for t in range(n):
+        order[t] = t
+    width = 1
+    while width < n:
+        for begin in range(0, n, 2 * width):
+            left, middle, end = begin, min(begin + width, n), min(begin + 2 * width, n)
+            right = middle
+            for k in range(begin, end):
+                if left < middle and (right >= end or not values[order[right]] < values[order[left]]):
+                    merged[k] = order[left]
+                    left += 1
+                else:
+                    merged[k] = order[right]
+                    right += 1
+        order, merged = merged, order
+        width *= 2
+    return order
+
+
+@njit(cache=True, nogil=True)
+def change_total(b, order, lower, upper, total):
+    """Bring the sum of lower <= b <= upper to total: raise the first in order, or lower the last. Mutates b."""
+    left = total
+    for t in range(b.size):
+        b[t] = min(b[t], upper[t])
+        left -= b[t]
+    for k in range(b.size):
+        if left > 0.0:
+            t = order[k]
+            step = min(upper[t] - b[t], left)
+            b[t] = upper[t] if step == upper[t] - b[t] else b[t] + step
+        else:
+            t = order[b.size - 1 - k]
+            step = max(lower[t] - b[t], left)
+            b[t] = lower[t] if step == lower[t] - b[t] else b[t] + step
+        left -= step
+        if left == 0.0:
+            break

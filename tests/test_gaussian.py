@@ -1,0 +1,86 @@
+"""The compiled Gaussian: its exponential against exact arithmetic, its sums and matrices against naive formulas."""
+
+import decimal
+import math
+
+import numpy as np
+import pytest
+
+import refkernel as rk
+from refkernel import _gaussian
+
+decimal.getcontext().prec = 40
+
+
+def units_off(t):
+    """The distance of ``exponentials`` from exact values, in units in the last place of these."""
+    exact = [decimal.Decimal(float(v)).exp() for v in t]
+    found = _gaussian.exponentials(t.copy())
+    return [abs(decimal.Decimal(float(f)) - e) / decimal.Decimal(math.ulp(float(e))) for f, e in zip(found, exact, strict=True)]
+
+
+@pytest.mark.parametrize("most", [1e-8, 1.0, 30.0, 708.0])
+def test_exponentials_are_within_two_units_in_the_last_place(most):
+    """For arguments of every size that occurs, and at the ends of the intervals that the series covers."""
+    rng = np.random.default_rng(0)
+    halves = -(np.arange(1000) + 0.5) * math.log(2.0)
+    t = np.concatenate([-most * rng.random(4000), np.nextafter(halves, 0.0), np.nextafter(halves, -np.inf)])
+    assert max(units_off(t[t > -708.0])) <= 2
+
+
+def test_exponentials_end_where_they_should():
+    """Exactly 1 at 0; exactly 0 far out, for infinite distances and for the difference of two overflows; never negative or growing."""
+    ends = _gaussian.exponentials(np.array([0.0, -0.0, -709.0, -1e6, -1e308, -np.inf, np.nan]))
+    np.testing.assert_array_equal(ends, [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    curve = _gaussian.exponentials(-np.linspace(0.0, 720.0, 100_001))
+    assert (curve >= 0.0).all()
+    assert (np.diff(curve) <= 0.0).all()
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (2, 3), (33, 4), (70, 5), (130, 32)])
+def test_matrices_are_symmetric_and_those_of_the_formula(n, d):
+    """Each pair is computed once: bit-equal on both sides of a diagonal of ones, and the naive value within rounding."""
+    X = np.random.default_rng(n).normal(size=(n, d)) + 100.0
+    K = _gaussian.matrix(X, 2.0)
+    np.testing.assert_array_equal(K, K.T)
+    np.testing.assert_array_equal(np.diagonal(K), 1.0)
+    np.testing.assert_allclose(K, np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 8.0), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("m", "d"), [(1, 1), (8, 2), (9, 7), (600, 4), (1030, 3)])
+def test_sums_are_those_of_the_formula_and_do_not_depend_on_other_rows(m, d):
+    """Landmarks in one chunk and in several: the naive sum within rounding, bit for bit the same alone and among others."""
+    rng = np.random.default_rng(m)
+    X, Z, weights = rng.normal(size=(40, d)), rng.normal(size=(m, d)), rng.random(m)
+    found = _gaussian.sums(X, Z, 1.5, weights)
+    np.testing.assert_allclose(found, np.exp(-((X[:, None] - Z[None]) ** 2).sum(axis=2) / 4.5) @ weights, rtol=1e-12)
+    for i in (0, 17, 39):
+        np.testing.assert_array_equal(_gaussian.sums(X[i : i + 1], Z, 1.5, weights), found[i : i + 1])
+    np.testing.assert_array_equal(_gaussian.sums(X[5:30], Z, 1.5, weights), found[5:30])
+
+
+def test_sums_in_threads_are_those_of_one(monkeypatch):
+    """Rows shared between threads get the same bits."""
+    rng = np.random.default_rng(0)
+    X, Z, weights = rng.normal(size=(300, 3)), rng.normal(size=(50, 3)), rng.random(50)
+    alone = _gaussian.sums(X, Z, 1.0, weights)
+    monkeypatch.setattr(_gaussian, "MANY_VALUES", 1)
+    np.testing.assert_array_equal(_gaussian.sums(X, Z, 1.0, weights), alone)
+
+
+def test_sums_of_rows_with_other_columns_are_refused():
+    """Compiled code is never reached with shapes that do not fit."""
+    with pytest.raises(ValueError, match=r"X has shape \(3, 2\)"):
+        _gaussian.sums(np.zeros((3, 2)), np.zeros((4, 3)), 1.0, np.ones(4))
+    with pytest.raises(ValueError, match=r"weights \(5,\)"):
+        _gaussian.sums(np.zeros((3, 3)), np.zeros((4, 3)), 1.0, np.ones(5))
+
+
+@pytest.mark.parametrize("d", [_gaussian.MOST_COLUMNS, _gaussian.MOST_COLUMNS + 1])
+def test_few_and_many_features_give_one_kernel(d):
+    """The compiled pass and the product by BLAS agree within the kernel's precision."""
+    rng = np.random.default_rng(d)
+    X, Z, weights = rng.normal(size=(20, d)), rng.normal(size=(30, d)), rng.random(30)
+    kernel = rk.RBF(sigma=5.0)
+    np.testing.assert_allclose(kernel.sums(X, Z, weights), kernel(X, Z) @ weights, rtol=kernel.precision)
+    np.testing.assert_allclose(kernel(X), kernel(X, X.copy()), rtol=kernel.precision)
