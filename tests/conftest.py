@@ -1,7 +1,13 @@
 """What several test modules share; helpers are fixtures, because tests are imported one by one (importlib mode)."""
 
+import base64
+import json
 import os
+import shutil
+import subprocess
+import tempfile
 import threading
+import time
 import warnings
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -149,3 +155,95 @@ def local_server(monkeypatch):
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+class Browser:
+    """Headless Chromium driven over the DevTools protocol's pipe (messages end with a zero byte): no driver, no package."""
+
+    QUIET = (
+        *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+        *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    )
+
+    def __init__(self, program, folder):
+        (theirs_in, self.out), (self.inp, theirs_out) = os.pipe(), os.pipe()
+        command = f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}'
+        arguments = [*self.QUIET, f"--user-data-dir={folder}", "--remote-debugging-pipe", "about:blank"]
+        self.process = subprocess.Popen(
+            ["/bin/bash", "-c", command, program, *arguments],
+            pass_fds=(theirs_in, theirs_out),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self.events, self.rest, self.count, self.session = [], b"", 0, None
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method, **params):
+        self.count += 1
+        message = {"id": self.count, "method": method, "params": params} | ({"sessionId": self.session} if self.session else {})
+        os.write(self.out, json.dumps(message).encode() + b"\0")
+        while (reply := self.receive()).get("id") != self.count:
+            self.events.append(reply)
+        assert "error" not in reply, reply
+        return reply["result"]
+
+    def receive(self):
+        while b"\0" not in self.rest:
+            chunk = os.read(self.inp, 1 << 16)
+            assert chunk, "Chromium has ended"
+            self.rest += chunk
+        message, self.rest = self.rest.split(b"\0", 1)
+        return json.loads(message)
+
+    def open(self, path, width, scheme="light"):
+        self.events.clear()
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600)
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.call("Page.navigate", url=path.resolve().as_uri())
+        while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
+            self.events.append(self.receive())
+
+    def run(self, expression):
+        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in result, result
+        return result["result"].get("value")
+
+    def complaints(self):
+        bad = ("Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled")
+        return [event for event in self.events if event.get("method") in bad]
+
+    def requested(self):
+        return [event["params"]["request"]["url"] for event in self.events if event.get("method") == "Network.requestWillBeSent"]
+
+    def close(self):
+        os.write(self.out, json.dumps({"id": 0, "method": "Browser.close"}).encode() + b"\0")
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+        os.close(self.out)
+        os.close(self.inp)
+
+    def screenshot(self, path):
+        """A picture of the whole page, for people who look at it."""
+        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+        Path(path).write_bytes(base64.b64decode(self.call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)["data"]))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Headless Chromium; tests that need it are skipped where there is none."""
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
+        pytest.skip("there is no Chromium (chromium, chromium-browser or google-chrome) on the path")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        chromium = Browser(program, folder)
+        yield chromium
+        chromium.close()
+        time.sleep(0.1)  # its helpers write their last files
