@@ -11,7 +11,7 @@ JITTED := $(addprefix tests/test_,solver.py kernels.py feature_map.py one_class.
 OLD_PROCESSOR = NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=Nehalem \
 	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python tools/cpu_features.py)"
 
-.PHONY: reproduce test test-old-processor test-bounds oldest wheel-test fuzz check docs linkcheck-local bench clean
+.PHONY: reproduce test test-old-processor test-bounds oldest wheel-test fuzz check docs linkcheck-local dist bench clean
 
 reproduce: .venv/all
 	$(BIN)/refkernel reproduce --out results
@@ -51,6 +51,13 @@ docs: .venv/docs
 
 linkcheck-local: docs
 	$(BIN)/python tools/local_links.py docs/_build/html
+
+dist: .venv/dist
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tools/dist_check.py dist
+	PYTHON=$(PYTHON) tools/wheel_test.sh dist/*.whl
 
 .venv/%: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

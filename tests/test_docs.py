@@ -6,7 +6,9 @@ import inspect
 import itertools
 import pkgutil
 import re
+import shlex
 import tomllib
+import warnings
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,14 @@ MODULES = [
 ]
 PUBLIC_MODULES = ["refkernel", *(f"refkernel.{name}" for name in refkernel.__all__ if inspect.ismodule(getattr(refkernel, name)))]
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "docs" / "promises.md"]
+MADE = {"_build", "api", "gallery"}
+"""Folders of docs/ that a build makes."""
+PAGES = [ROOT / "README.md", *(page for page in sorted((ROOT / "docs").rglob("*.md")) if not MADE & set(page.parts))]
+PYTHON = re.compile(r"^```python\n(.*?)^```(?:\n+```text\n(.*?)^```)?", flags=re.MULTILINE | re.DOTALL)
+"""A block of Python, and the block of text below it."""
+CONSOLE = re.compile(r"^```console\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+QUICK = {"fit", "score", "inspect", "plot"}
+"""Commands that run in tests; of others only the options are checked."""
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -42,16 +51,71 @@ def test_everything_public_exists_and_is_documented():
     assert [name for name in refkernel.__all__ if not getattr(refkernel, name).__doc__] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_code_of_a_page_runs(page, tmp_path, monkeypatch):
-    """A page's Python blocks run one after the other, in one namespace and any folder."""
+def _with(pattern):
+    return [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES if pattern.search(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("page", _with(PYTHON))
+def test_code_of_a_page_runs_and_prints_what_stands_below_it(page, tmp_path, monkeypatch, capsys):
+    """A page's Python blocks run one after the other, in one namespace and any folder, without a warning."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
-    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    assert blocks
     namespace = {}
-    for block in blocks:
-        exec(compile(block, page.name, "exec"), namespace)
+    for block, printed in PYTHON.findall(page.read_text(encoding="utf-8")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            exec(compile(block, page.name, "exec"), namespace)
+        assert capsys.readouterr().out == printed
+
+
+@pytest.mark.parametrize("page", _with(CONSOLE))
+def test_commands_of_a_page_run_and_say_what_stands_below_them(page, tmp_path, monkeypatch):
+    """``refkernel fit`` and its like run on a table; the lines shown below a command are among what it says, … aside."""
+    runner, app = pytest.importorskip("typer.testing").CliRunner(), importlib.import_module("refkernel.cli").app
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    table = Path(refkernel.datasets.__file__).parent / "data" / "seeds.csv"
+    for name in ("seeds.csv", "normal.csv", "today.csv", "tomorrow.csv"):
+        Path(name).write_text(table.read_text(encoding="utf-8"), encoding="utf-8")
+    for command, shown in _commands(page):
+        done = runner.invoke(app, command if command[0] in QUICK else [command[0], "--help"])
+        assert done.exit_code == 0, done.output
+        if command[0] in QUICK:
+            assert [line for line in shown if line not in done.output] == []
+        else:
+            assert [word for word in command if word.startswith("--") and word not in done.output] == []
+
+
+def _commands(page):
+    """Each ``$ refkernel …`` of a page as words, with the lines below it."""
+    for block in CONSOLE.findall(page.read_text(encoding="utf-8")):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            line, *shown = part.rstrip().splitlines()
+            words = shlex.split(line, comments=True)
+            if words[0] == "refkernel":
+                yield words[1:], [text for text in shown if text.strip() not in ("", "…")]
+
+
+def test_the_readme_is_for_one_minute():
+    """Under 500 words, one picture, one table, six lines of Python that matter, three commands."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.split()) < 500
+    assert len(re.findall(r"!\[", text)) == 1
+    assert len(re.findall(r"^\|---", text, flags=re.MULTILINE)) == 1
+    assert len([line for line in PYTHON.search(text).group(1).splitlines() if line.strip()]) <= 6
+    assert len(list(_commands(ROOT / "README.md"))) == 3
+
+
+def test_every_public_name_has_an_example():
+    """A class or function that users may import is shown in its docstring, or in the gallery, or is an error or a warning."""
+    gallery = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "examples").glob("*.py"))
+    modules = [importlib.import_module(name) for name in PUBLIC_MODULES]
+    things = {(name, thing) for module in modules for name in module.__all__ if callable(thing := getattr(module, name))}
+    named = {name: thing for name, thing in things if inspect.isclass(thing) or inspect.isfunction(thing)}
+    shown = [name for name, thing in named.items() if ">>>" in (thing.__doc__ or "") or re.search(rf"\b{name}\b", gallery)]
+    raised = [name for name, thing in named.items() if inspect.isclass(thing) and issubclass(thing, Exception)]
+    assert len(shown) > 50
+    assert sorted(set(named) - set(shown) - set(raised)) == []
 
 
 def test_every_test_that_security_md_names_exists():
