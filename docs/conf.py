@@ -32,7 +32,7 @@ extensions = [
     "mathml",
     "repository_links",
 ]
-exclude_patterns = ["_build", "_ext", "gallery/*.py", "gallery/*.ipynb", "gallery/*.zip", "gallery/*.md5", "gallery/*.json"]
+exclude_patterns = ["_build", "measured/tables", "_ext", "gallery/*.py", "gallery/*.ipynb", "gallery/*.zip", "gallery/*.md5", "gallery/*.json"]
 root_doc = "index"
 nitpicky = False
 

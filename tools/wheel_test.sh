@@ -37,5 +37,9 @@ if message=$("$work/venv/bin/refkernel" --version 2>&1); then
 fi
 grep --quiet 'pip install "refkernel\[cli\]"' <<<"$message" || { echo "$message" >&2; exit 1; }
 
+"$python" "${pip[@]}" install pytest pytest-xdist hypothesis
+base=(solver kernels references feature_map one_class negatives ellipsoid residual certificates metrics preprocessing kernel_algebra)
+"$python" -m pytest -n 2 --dist loadfile -p no:cacheprovider $(printf 'tests/test_%s.py ' "${base[@]}")
+
 "$python" "${pip[@]}" install "$wheel[test,check]"
 "$python" -m pytest -n 2 --dist loadfile -p no:cacheprovider
