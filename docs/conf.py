@@ -32,7 +32,16 @@ extensions = [
     "mathml",
     "repository_links",
 ]
-exclude_patterns = ["_build", "measured/tables", "_ext", "gallery/*.py", "gallery/*.ipynb", "gallery/*.zip", "gallery/*.md5", "gallery/*.json"]
+exclude_patterns = [
+    "_build",
+    "measured/tables",
+    "_ext",
+    "gallery/*.py",
+    "gallery/*.ipynb",
+    "gallery/*.zip",
+    "gallery/*.md5",
+    "gallery/*.json",
+]
 root_doc = "index"
 nitpicky = False
 
@@ -57,7 +66,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"plot_",
-    "within_subsection_order": "ExampleTitleSortKey",
+    "within_subsection_order": "gallery_order.key",
     "nested_sections": False,
     "abort_on_example_error": True,
     "only_warn_on_example_error": False,
@@ -83,7 +92,7 @@ html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "logo": {"text": "refkernel"},
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "navbar_align": "left",
     "navigation_with_keys": True,
     "show_toc_level": 2,

@@ -24,7 +24,7 @@ floors = (1e-6, 1e-1)
 # The references are 40 of the samples. Dropping directions loses detail: with ten of them left, the map no longer tells samples
 # far away from those nearby, and accepts them.
 
-figure, axes = plt.subplots(2, 3, figsize=(13, 7), layout="constrained")
+figure, axes = plt.subplots(2, 2, figsize=(11, 6.4), sharex=True, sharey=True, layout="constrained")
 spectra = {}
 print(f"{'center':>8}{'floor':>10}{'rank':>6}{'accepted':>10}")
 for row, center in enumerate((True, False)):
@@ -45,7 +45,8 @@ for row, center in enumerate((True, False)):
 # An RBF kernel on 40 references: eigenvalues fall by orders of magnitude. Centring removes the largest direction, which all samples
 # share. The floor of 1e-6 is the article's.
 
-for axis, (center, eigenvalues) in zip(axes[:, 2], spectra.items(), strict=True):
+figure, axes = plt.subplots(1, 2, figsize=(11, 3.8), sharey=True, layout="constrained")
+for axis, (center, eigenvalues) in zip(axes, spectra.items(), strict=True):
     axis.semilogy(np.arange(1, len(eigenvalues) + 1), eigenvalues, color="#0072B2", marker=".", label="eigenvalues")
     for floor, colour in zip(floors, ("#009E73", "#D55E00"), strict=True):
         axis.axhline(floor, color=colour, linestyle="--", label=f"floor {floor:g}: {np.sum(eigenvalues >= floor)} kept")
