@@ -27,6 +27,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "api_pages",
+    "command_pages",
     "drawn_rooms",
     "inventories",
     "mathml",

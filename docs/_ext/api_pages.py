@@ -34,7 +34,7 @@ def write_pages(app):
     pages = {"index": _index()} | {f"refkernel.{name}": _module(name) for name in MODULES}
     for owner, name, thing in _objects():
         pages[f"{owner}.{name}"] = _object(owner, name, thing)
-    for stale in set(folder.glob("*.rst")) - {folder / f"{page}.rst" for page in pages}:
+    for stale in set(folder.glob("refkernel*.rst")) - {folder / f"{page}.rst" for page in pages}:
         stale.unlink()
     for page, text in pages.items():
         path = folder / f"{page}.rst"
@@ -85,7 +85,8 @@ def _index() -> str:
     text += "Modules\n-------\n\n.. list-table::\n   :widths: 30 70\n\n"
     for name in MODULES:
         text += f"   * - :doc:`refkernel.{name}`\n     - {_first_sentence(getattr(refkernel, name))}\n"
-    return text + "\n" + _tree([*(f"refkernel.{name}" for name in [*sorted(here, key=str.lower), *MODULES])])
+    text += "\nThe shell has its own page: :doc:`commands`.\n\n"
+    return text + _tree([*(f"refkernel.{name}" for name in [*sorted(here, key=str.lower), *MODULES]), "commands"])
 
 
 def _first_sentence(thing) -> str:
