@@ -1,7 +1,7 @@
-"""Detectors with nothing chosen, on the article's tasks: `python benchmarks/bench_defaults.py`.
+"""Detectors with their defaults, on the article's tasks: `python benchmarks/bench_defaults.py`.
 
-Average Gmean (%) over all tasks and splits; the authors' 14 tasks where REFKERNEL_DATA names their data, else the 10 embedded ones.
-Around the default of SVDD its neighbours are shown: it should be no worse than they are.
+Average Gmean (%) over all tasks and splits; the authors' 14 tasks if REFKERNEL_DATA names their data, else the 10 embedded ones.
+SVDD is also run with settings around its default, which should be no worse than they are.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from refkernel.metrics import gmean_score
 
 
 def detectors():
-    """Name -> a new detector; defaults are called as a user would write them."""
+    """Name -> a new detector; defaults are written as a user would write them."""
     return {
         "rk.SVDD()": rk.SVDD(),
         "rk.OneClassSVM()": rk.OneClassSVM(),

@@ -1,6 +1,6 @@
 """Fit, score and map against scikit-learn, side by side in one run: `python benchmarks/bench_fit.py`.
 
-Times are medians of alternating runs, as this and other machines are noisy; what counts is the ratio. Both
+Times are medians of alternating runs, because machines are noisy; the ratio is what counts. Both
 solve to a comparable violation of the optimality conditions (printed, as a share of the gradients' size).
 """
 
@@ -24,9 +24,9 @@ FEATURES = 10
 
 
 def median_times(calls, seconds=2.0, rounds=3, in_a_row=1):
-    """The median time of each call, in turn so that noise hits all alike, for about ``seconds`` each and some rounds at least.
+    """The median time of each call, run in turn so that noise affects all alike, for about ``seconds`` each and a minimum of rounds.
 
-    ``in_a_row`` times each: the threads that BLAS leaves spinning, and the memory that a call leaves behind, then meet their own kind.
+    Each is called ``in_a_row`` times, so that threads left spinning by BLAS, and memory left behind, affect only calls of the same kind.
     """
     times = {name: [] for name in calls}
     while len(times[next(iter(calls))]) < rounds * in_a_row or sum(times[next(iter(calls))]) < seconds:
@@ -111,7 +111,7 @@ else:
 
 
 def start_times(module, fit, cache):
-    """(import, first fit) in seconds, of a new process; the best of five where nothing compiles."""
+    """Seconds of (import, first fit) in a new process; the best of five if nothing compiles."""
     command = [sys.executable, "-c", START.format(module=module, fit=fit)]
     environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
     runs = [subprocess.run(command, env=environment, capture_output=True, text=True, check=True) for _ in range(1 if fit else 5)]

@@ -1,9 +1,9 @@
 """What does leaving every target out cost? `python benchmarks/bench_loo.py [--repeats 7]`.
 
 The time of the exact leave-one-out of a classifier, all of its models solved, as a multiple of one warm fit in the same run (medians of
-repeats, fits and leave-one-outs in turn), on Gaussian data of 5 features: few targets, many of which a fifth carries weight, and many
-nearly all of which do (narrow kernels). "naive" is the number of refits that a loop over the targets with weight would take. With
---large also the cost of ``threshold="loo"`` where folds are left out instead.
+repeats, fits and leave-one-outs in turn), on Gaussian data of 5 features: few targets; many, a fifth of which have weight; and many, nearly
+all of which have weight (narrow kernels). "naive" is the number of refits that a loop over the targets with weight would take. --large
+also times ``threshold="loo"`` for sizes at which folds are left out instead.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ CASES = (
     ("n = 1,000, most with weight", 1000, 0.4, 0.1, 40),
     ("n = 1,000, all with weight", 1000, 0.2, 0.1, 40),
 )
-"""Name, targets, width, nu, and the ratio aimed for."""
+"""Name, targets, width, nu, and the target for the ratio."""
 
 LARGE = ((3000, 0.3), (6000, 0.3))
-"""Targets and width of the fits whose threshold alone is timed."""
+"""Targets and width of the fits of which only the threshold is timed."""
 
 
 def seconds(work) -> float:

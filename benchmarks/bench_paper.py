@@ -1,6 +1,6 @@
 """The article's one-class SVM experiments against a straightforward scikit-learn implementation, in one run.
 
-Subset: tasks Iris1, Seed2 and Son1, one split, one repetition, all eight variants, both routes (16 cells and 2,416 fits a task);
+Subset: tasks Iris1, Seed2 and Son1, one split, one repetition, all eight variants, both routes (16 cells and 2,416 fits per task);
 scikit-learn has no SVDD. Both use one process and one BLAS thread, and the same folds. Run with `python benchmarks/bench_paper.py`.
 """
 
@@ -27,7 +27,7 @@ TASKS = ("Iris1", "Seed2", "Son1")
 
 
 class PlainReferenceSVM(OutlierMixin, BaseEstimator):
-    """What one would write with scikit-learn: a Nyström-like centred map by `eigh`, then OneClassSVM, precomputed or linear."""
+    """What a user of scikit-learn would write: a Nyström-like centred map by `eigh`, then OneClassSVM, precomputed or linear."""
 
     def __init__(self, variant="case1", route="kernel", scale=1.0, nu=0.1, random_state=0):
         self.variant = variant

@@ -1,7 +1,7 @@
-"""Is the false-alarm rate kept on new normals? `REFKERNEL_DATA=<folder> python benchmarks/bench_promise.py [--rows 300] [--seeds 2]`.
+"""Is the false-alarm rate kept on new targets? `REFKERNEL_DATA=<folder> python benchmarks/bench_promise.py [--rows 300] [--seeds 2]`.
 
-ADBench's tables by the clean protocol: half of the normals train (at most --rows of them), the others test. For each detector and
-method: the share of rejected test normals (%) at rates of 1, 5 and 10 %, averaged over the tables, beside the average promise; how
+ADBench's tables by the clean protocol: half of the targets train (at most --rows), the others test. For each detector and
+method: the share of rejected test targets (%) at rates of 1, 5 and 10 %, averaged over the tables, next to the average promise; how
 many tables deviate by more than 3 standard errors of training and test (Beta and binomial); false discoveries and outliers found by
 select(fdr=0.1) on test rows of which at most a tenth are outliers; and seconds. A rate that a table's rows cannot promise is left out.
 """
@@ -41,7 +41,7 @@ def detectors():
 
 
 def tables(folder):
-    """Name, normals and outliers of every table, without columns that are constant."""
+    """Name, targets and outliers of every table, without constant columns."""
     for path in sorted(Path(folder, "adbench").glob("*.npz")):
         with np.load(path) as data:
             X, y = data["X"].astype(np.float64), data["y"]
@@ -51,7 +51,7 @@ def tables(folder):
 
 
 def one_split(normals, outliers, rows, seed):
-    """Training rows, test normals, test outliers."""
+    """Training rows, test targets, test outliers."""
     rng = np.random.default_rng(seed)
     normals, outliers = rng.permutation(normals), rng.permutation(outliers)
     half = len(normals) // 2

@@ -1,7 +1,7 @@
 """Score a large CSV file with `refkernel score`'s own function: `python benchmarks/bench_score.py [--rows 1000000]`.
 
-Where the time goes (reading, computing, writing), rows a second, and the peak memory of a process that does nothing else. Then the
-same decisions computed by ONNX Runtime in float32 and by this package, in turn, in one run; what counts is the ratio.
+Prints where the time goes (reading, computing, writing), rows per second, and the peak memory of a process that does only this. Then the
+same decisions computed by ONNX Runtime in float32 and by this package, in turn, in one run; the ratio is what counts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from refkernel.tables import load_table_model, score_file
 FEATURES, REFERENCES, TRAINING_ROWS = 20, 100, 2_000
 NAMES = [f"x{number}" for number in range(FEATURES)]
 WRITTEN_ROWS = 50_000
-"""Rows of the file that are made at a time."""
+"""Rows of the file that are generated at a time."""
 
 MOST_MEGABYTES = 500
 """A file of any size is scored in less memory than this."""
@@ -67,7 +67,7 @@ def score_alone(model, table, out):
 
 
 def peak_megabytes():
-    """Of this process. (On Linux ru_maxrss would count the memory of the process that started it.)"""
+    """The peak memory of this process. (On Linux ru_maxrss would count the memory of the process that started it.)"""
     status = Path("/proc/self/status")
     if status.exists():
         return int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) * 1024 / 1e6

@@ -1,7 +1,7 @@
 """OneClassGridSearch against GridSearchCV, one process each, one BLAS thread each: `python benchmarks/bench_search.py`.
 
 `--agreement` instead compares every fold score on 6 tasks × 7 cases × both classifiers × both routes. The row with n = 100 (Bank2)
-needs the authors' data (REFKERNEL_DATA, or a download); without it the row is left out, and that is said.
+needs the authors' data (REFKERNEL_DATA, or a download); without it the row is left out, with a message.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def searched(classifier, references, route="kernel"):
 
 
 def timed(search, X, y, seconds=0.0):
-    """The fitted search and the median time of a run, over runs of about so many seconds in all (at least one)."""
+    """The fitted search and the median time of a run, over runs that take about ``seconds`` in total (at least one)."""
     times = []
     while not times or sum(times) < seconds:
         start = time.perf_counter()
@@ -60,7 +60,7 @@ def timed(search, X, y, seconds=0.0):
 
 
 def pair(estimator, grid, X, y, rounds=1, seconds=0.0):
-    """Both searches on the same folds, and their seconds in each round: in turn, so that the machine's moods meet both."""
+    """Both searches on the same folds, and their seconds in each round: in turn, so that changes in the machine's load affect both."""
     cv = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
     ours = rk.OneClassGridSearch(estimator, grid, cv=cv, refit=False)
     theirs = GridSearchCV(estimator, grid, scoring=gmean_scorer, cv=cv, refit=False)
@@ -234,7 +234,7 @@ def bench_growth():
 
 
 def nearest_to_zero(ours, theirs, X, y):
-    """Of candidates and folds whose scores differ, the largest of the decision values that are nearest to 0."""
+    """The largest, over candidates and folds whose scores differ, of the smallest absolute decision value."""
     nearest = 0.0
     for fold, (train, test) in enumerate(ours.cv):
         scores = [search.cv_results_[f"split{fold}_test_score"] for search in (ours, theirs)]

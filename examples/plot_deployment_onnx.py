@@ -2,8 +2,8 @@
 From a notebook to production
 =============================
 
-A fitted pipeline leaves Python's memory in two ways: as a model file, which this package opens again and which runs no code of its
-own, and as an ONNX graph, which onnxruntime scores without Python. Both decide as the model does.
+There are two ways to ship a fitted pipeline: as a model file, which this package opens again without running any code from it, and
+as an ONNX graph, which onnxruntime scores without Python. Both make the model's decisions.
 """
 
 import tempfile
@@ -25,7 +25,7 @@ expected = model.decision_function(task.X_test)
 # %%
 # A model file
 # ------------
-# ``save`` writes the whole pipeline, and what you want to know about it later. ``read_about`` tells it without opening the model.
+# ``save`` writes the whole pipeline, with notes for later. ``read_about`` reads the notes without opening the model.
 
 with tempfile.TemporaryDirectory() as folder:
     path = rk.save(model, Path(folder) / "seeds.rk", about={"task": task.name, "split": task.split})
@@ -38,8 +38,8 @@ print(f"loaded: decision values equal bit for bit: {np.array_equal(loaded.decisi
 # %%
 # An ONNX graph
 # -------------
-# The graph takes float32 samples unless ``to_onnx`` is given others. It computes in double precision inside. Its outputs are the label and
-# the decision value of every sample.
+# The graph takes float32 samples unless you pass ``to_onnx`` samples of another type. Inside, it computes in double precision. Its
+# outputs are the label and the decision value of every sample.
 
 graph = rk.to_onnx(model).SerializeToString()
 session = onnxruntime.InferenceSession(graph)
@@ -52,7 +52,7 @@ print(f"onnxruntime: {np.sum(label == model.predict(task.X_test))} of {len(label
 # %%
 # The same picture from both
 # --------------------------
-# A display needs decision values only: it draws those of onnxruntime as well.
+# A display needs only decision values, so it can draw onnxruntime's too.
 
 figure, axes = plt.subplots(1, 2, figsize=(12, 3.8), sharex=True, sharey=True, layout="constrained")
 ScoreDistributionDisplay.from_estimator(loaded, task.X_test, task.y_test, ax=axes[0], legend=False)

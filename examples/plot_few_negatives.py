@@ -3,7 +3,7 @@ A few known outliers
 ====================
 
 Faults are rare: there may be none on record, or one, or ten. Here targets are one half moon and faults come from the other. SVDD can
-leave known outliers aside, be repelled by them, or the one-class SVM can see all samples through references drawn like them.
+ignore known outliers or be repelled by them, and the one-class SVM can see all samples through references drawn like them.
 """
 
 import matplotlib.pyplot as plt
@@ -21,9 +21,9 @@ y_test = np.where(moon_test == 0, 1, -1)
 # %%
 # The three ways
 # --------------
-# Known outliers are the rows with y = -1. Plain SVDD never trains on them. ``negatives="repel"`` wants them outside of the ball.
-# ``references="negatives7"`` takes the outliers themselves and draws like them as references: their labels shape the kernel only.
-# Without an outlier there are no such references; the plain one-class SVM stands in then.
+# Known outliers are the rows with y = -1. Plain SVDD never trains on them. ``negatives="repel"`` pushes them out of the ball.
+# ``references="negatives7"`` uses the outliers and random draws like them as references: their labels shape only the kernel.
+# Without outliers there are no such references, so the plain one-class SVM stands in.
 
 
 def models(q):
@@ -39,7 +39,7 @@ def models(q):
 # %%
 # 0, 1, 3, 10
 # -----------
-# Gmean is that of 1000 new samples, half of them faults.
+# Gmean is measured on 1000 new samples, half of them faults.
 
 counts = (0, 1, 3, 10)
 figure, axes = plt.subplots(3, 4, figsize=(13, 7.5), sharex=True, sharey=True, layout="constrained")

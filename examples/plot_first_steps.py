@@ -15,7 +15,7 @@ import refkernel as rk
 # %%
 # Samples and models
 # ------------------
-# Rows with label -1 are known outliers. The first two models do not look at them; from the third they push the boundary away.
+# Rows with label -1 are known outliers. The first two models ignore them; in the third they push the boundary away.
 
 targets, _ = make_moons(100, noise=0.1, random_state=0)
 outliers = np.array([[0.4, 0.3], [0.5, 0.1], [0.6, 0.35], [-0.6, -0.5], [1.6, 0.8], [-1.2, 1.0]])

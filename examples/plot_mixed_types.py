@@ -20,7 +20,7 @@ TEMPERATURE = {"ABS": 230.0, "PC": 300.0, "PEEK": 370.0}
 
 
 def records(n, seed, faulty=False):
-    """n records of the press; in faulty ones the temperature is that of another material."""
+    """n records of the press; in faulty ones the temperature belongs to another material."""
     rng = np.random.default_rng(seed)
     names = np.array(list(TEMPERATURE))
     material = rng.integers(3, size=n)
@@ -43,8 +43,8 @@ print(X_train.head(3).to_string())
 # %%
 # The pipeline
 # ------------
-# Categories become columns of 0 and 1, numbers pass. ``TargetScaler`` then gives all columns one scale, by the targets, and drops
-# those that are constant. The kernel is narrow, since each material is a cluster of its own; its width was chosen by hand.
+# Categories become columns of 0 and 1; numbers pass through. ``TargetScaler`` then standardises all columns by the targets and drops
+# constant ones. The kernel is narrow, since each material is a separate cluster; its width was chosen by hand.
 
 
 def detector(*encoded):
@@ -57,7 +57,7 @@ def detector(*encoded):
 # %%
 # With and without the material
 # -----------------------------
-# The shift tells nothing of faults; the material tells nearly everything, together with the temperature.
+# The shift says nothing about faults; the material, together with the temperature, says nearly everything.
 
 figure, axes = plt.subplots(2, 1, figsize=(9, 6.4), sharex=True, layout="constrained")
 for axis, encoded in zip(axes, [("shift",), ("material", "shift")], strict=True):
@@ -65,5 +65,5 @@ for axis, encoded in zip(axes, [("shift",), ("material", "shift")], strict=True)
     gmean = rk.metrics.gmean_score(y_test, model.predict(X_test))
     print(f"{', '.join((*encoded, 'temperature', 'pressure')):40} Gmean {gmean:.3f}")
     ScoreDistributionDisplay.from_estimator(model, X_test, y_test, ax=axis)
-    axis.set(title=f"with {' and '.join(encoded)}", xlabel="" if axis is axes[0] else "decision value (accepted from 0 on)")
+    axis.set(title=f"with {' and '.join(encoded)}", xlabel="" if axis is axes[0] else "decision value (accepted if ≥ 0)")
 plt.show()

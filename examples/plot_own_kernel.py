@@ -3,7 +3,7 @@ A kernel of your own
 ====================
 
 A machine runs at night. Its log holds the hour of the day, which starts again at 24, and the load. Kernels of distances do not know
-that 23:55 and 00:05 are ten minutes apart; a kernel of one formula does.
+that 23:55 and 00:05 are ten minutes apart; a kernel with one formula of your own does.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ checked = {"00:05, load 5": [0.08, 5.0], "23:55, load 5": [23.92, 5.0], "12:00, 
 # -----------
 # A kernel is a class with one formula in ``__call__``: X in the rows of the matrix, Z in its columns, ``Z=None`` for Z = X. This one is
 # a product of a periodic kernel of the hour and an RBF kernel of the load. Its parameters are stored as they come, so that
-# ``clone`` and a grid search find them. It takes no sparse samples, and says so.
+# ``clone`` and a grid search find them. It does not accept sparse samples, and says so.
 
 
 class Clock(rk.kernels.Kernel):
@@ -43,8 +43,8 @@ class Clock(rk.kernels.Kernel):
 # %%
 # Where it goes
 # -------------
-# Wherever a kernel goes: into a classifier, or under a reference kernel, here with 12 references that k-means finds. Without centring,
-# samples far from all references come to the origin: the one-class SVM rejects that, SVDD on these references accepts it.
+# Anywhere a kernel goes: into a classifier, or under a reference kernel, here with 12 references that k-means finds. Without centring,
+# samples far from all references are mapped to the origin: the one-class SVM rejects it, SVDD on these references accepts it.
 
 references = rk.ReferenceKernel(Clock(), references=rk.references.KMeans(12), center=False, random_state=0)
 models = {
@@ -65,7 +65,7 @@ for axis, (name, model) in zip(axes, models.items(), strict=True):
 # A function will do
 # ------------------
 # A callable ``f(X, Z)`` that returns the matrix is a kernel too. It has no parameters for a search to vary, and cannot be saved
-# with the model unless it stands in a module.
+# with the model unless it is defined in a module.
 
 
 def clock(X, Z):

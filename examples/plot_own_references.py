@@ -2,8 +2,8 @@
 References of your own
 ======================
 
-A reference kernel sees samples through reference vectors. Where these come from is a strategy: an object that draws them. This one
-draws targets and shakes them a little, next to three that are built in.
+A reference kernel sees samples through their kernel values against references. A strategy is an object that draws them. The one
+below draws targets and shakes them a little; three built-in ones are shown for comparison.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ from refkernel.plot import DecisionRegionDisplay
 # One draw
 # --------
 # A strategy has one method. ``rows`` holds the samples ``X`` of this fit and the row numbers of its ``targets`` and ``outliers``;
-# ``rows.count`` turns a size (a count, or a part of the targets) into a number. All chance comes from ``random_state``. The result
+# ``rows.count`` turns a size (a count, or a part of the targets) into a number. All randomness comes from ``random_state``. The result
 # names the training row that each reference is, or ``GENERATED``.
 
 
@@ -38,7 +38,7 @@ class Shaken(rk.references.Strategy):
 # %%
 # Side by side
 # ------------
-# Each strategy draws 30 references for the same 100 targets. The kernel is narrow, so it matters where they stand; its width was
+# Each strategy draws 30 references for the same 100 targets. The kernel is narrow, so it matters where they are; its width was
 # chosen by hand, on other draws than the test set's 200 new targets and 200 uniform points. What a strategy is worth depends on the
 # data: ``references`` is a parameter like others, and a grid search can choose it.
 

@@ -3,8 +3,8 @@ Random features, Nyström and references
 =======================================
 
 A linear model on features can stand for a kernel model on samples, at a cost that grows with the number of features alone.
-scikit-learn has two such maps, ``RBFSampler`` and ``Nystroem``; ``ReferenceMap`` is a third. The same kernel, the same number of
-features, and the same linear SVDD behind each: how near do they come to the exact description?
+scikit-learn has two such maps, ``RBFSampler`` and ``Nystroem``; ``ReferenceMap`` is a third. With the same kernel, the same number
+of features and the same linear SVDD behind each, how close do they come to the exact description?
 """
 
 import matplotlib.pyplot as plt
@@ -41,8 +41,8 @@ def maps(sigma, m, seed):
 # One table
 # ---------
 # The share of 1000 points of the plane on which a map's description and the exact one disagree: the mean over three seeds. No map
-# wins everywhere. What lies far from all landmarks is mapped near 0, and a narrow kernel's ball holds 0: so few features do for none of
-# the maps, and least of all for landmarks. For the wide kernel 40 landmarks are as good as exact.
+# wins everywhere. Points far from all landmarks are mapped near 0, which a narrow kernel's ball contains: few features are not enough
+# for any of the maps, least of all for landmarks. For the wide kernel 40 landmarks are as good as exact.
 
 sizes, seeds = (5, 10, 20, 40), range(3)
 exact = {sigma: rk.SVDD(rk.RBF(sigma=sigma), nu=0.1).fit(X) for sigma in (0.3, 1.0)}

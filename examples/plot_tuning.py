@@ -2,8 +2,8 @@
 Tuning by cross-validation
 ==========================
 
-The width of the kernel and nu decide what a description is worth. ``OneClassGridSearch`` tries all pairs, with known outliers in
-the folds that score but never in those that train. Test samples that the search has not seen then say what the choice is worth.
+The width of the kernel and nu decide how good a description is. ``OneClassGridSearch`` tries all pairs, with known outliers in
+the folds that score but never in those that train. Test samples that the search has not seen then show how good the choice is.
 """
 
 import warnings
@@ -19,14 +19,14 @@ scales, nus = [0.3, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0], [0.02, 0.03, 0.05, 0.1, 0.
 model = rk.SVDD(rk.ReferenceKernel(rk.RBF(), references="case2"))
 grid = {"kernel__kernel__scale": scales, "nu": nus}
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", rk.FarSamplesWarning)  # of some candidates; search.cv_results_["doubts"] says which
+    warnings.simplefilter("ignore", rk.FarSamplesWarning)  # raised by some candidates; search.cv_results_["doubts"] says which
     search = rk.OneClassGridSearch(model, grid, cv=5, random_state=0).fit(task.X_train, task.y_train)
 
 # %%
-# What was found
-# --------------
-# The best score of the search is the highest of 56 and therefore flatters itself. The test score does not: it is computed once, for
-# the one model that was chosen.
+# The result
+# ----------
+# The best score of the search is the highest of 56, and therefore optimistic. The test score is not: it is computed once, for the
+# chosen model.
 
 best = search.best_params_
 print(f"Chosen of {len(search.cv_results_['params'])}: scale {best['kernel__kernel__scale']:g}, nu {best['nu']:g}")
@@ -38,7 +38,7 @@ print(f"Defaults, on the same       {rk.metrics.gmean_score(task.y_test, untuned
 # %%
 # The whole grid
 # --------------
-# ``cv_results_`` is laid out as that of ``GridSearchCV``: the last parameter varies fastest. A broad plateau is good news, a lone peak
+# ``cv_results_`` is laid out as in ``GridSearchCV``: the last parameter varies fastest. A broad plateau is good news, a lone peak
 # is likely to be luck. A kernel too narrow for its references sees little of what lies between and beyond them, and accepts it.
 
 table = search.cv_results_["mean_test_score"].reshape(len(scales), len(nus))
@@ -57,8 +57,8 @@ figure.colorbar(image, ax=axis)
 # %%
 # What nu does
 # ------------
-# Along nu, with the chosen width: nu lies between the share of rejected training targets and that of support vectors. The rates
-# are those of the training samples; they show the trade between targets and outliers.
+# Along nu, with the chosen width: nu lies between the share of rejected training targets and the share of support vectors. The rates
+# are measured on the training samples; they show the trade-off between targets and outliers.
 
 figure, axis = plt.subplots(figsize=(8, 4.6), layout="constrained")
 path = PathDisplay.from_estimator(search, task.X_train, task.y_train, ax=axis)

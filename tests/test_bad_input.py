@@ -327,7 +327,7 @@ def test_references_that_need_outliers_say_how_to_pass_them(references, y, wrap,
 @pytest.mark.parametrize(
     ("references", "words"),
     [
-        (np.ones((4, 3)), "reference vectors have 3 features, the training samples 2"),
+        (np.ones((4, 3)), "references have 3 features, the training samples 2"),
         (np.array([[0.0, np.nan], [1.0, 1.0]]), "NaN"),
         (np.ones(4), "Expected 2D array"),
         ("nearest", "references='nearest' is not known"),

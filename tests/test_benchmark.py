@@ -167,7 +167,7 @@ def test_without_pyod_its_methods_are_left_out_with_a_note(monkeypatch):
     assert any("PyOD ECOD" in note and "refkernel[benchmark]" in note for note in notes)
     with pytest.raises(ValueError, match=r"pyod-knn cannot run: PyOD is not installed"):
         methods.chosen(("pyod-knn",))
-    with pytest.raises(ValueError, match=r"Unknown method 'best': there are auto, svdd"):
+    with pytest.raises(ValueError, match=r"Unknown method 'best': choose from auto, svdd"):
         methods.chosen(("best",))
 
 
@@ -179,7 +179,7 @@ def test_any_folder_of_tables_will_do(data):
     found = tables.find_tables(data)
     assert [source.name for source in found] == ["apples", "Pears", "plums"]
     assert [source.name for source in tables.chosen(found, ("pears",))] == ["Pears"]
-    with pytest.raises(ValueError, match=r"Unknown table 'nuts': there are apples, Pears, plums"):
+    with pytest.raises(ValueError, match=r"Unknown table 'nuts': choose from apples, Pears, plums"):
         tables.chosen(found, ("nuts",))
 
 
@@ -326,7 +326,7 @@ def test_other_settings_or_other_contents_are_refused(folder, data, tmp_path):
     with pytest.raises(ResultsError, match="other settings"):
         run(SETTINGS, folder, data_dir=tmp_path)
     for wrong in ({"seeds": 0}, {"most_rows": 3}, {"most_test_rows": 0}):
-        with pytest.raises(ValueError, match="is the least"):
+        with pytest.raises(ValueError, match="the minimum is"):
             run(Settings(**wrong), tmp_path / "out", data_dir=data)
 
 

@@ -19,14 +19,18 @@ MODULES = [
     "refkernel",
     *(module.name for module in pkgutil.walk_packages(refkernel.__path__, "refkernel.") if "__main__" not in module.name),
 ]
-PUBLIC_MODULES = ["refkernel", *(f"refkernel.{name}" for name in refkernel.__all__ if inspect.ismodule(getattr(refkernel, name)))]
+PUBLIC_MODULES = ["refkernel", "refkernel.persistence"]
+PUBLIC_MODULES += [f"refkernel.{name}" for name in refkernel.__all__ if inspect.ismodule(getattr(refkernel, name))]
+COMMANDS = ("cli", "experiments", "tables")
+"""Rooms behind the refkernel command, which are not imported by users."""
 ROOT = Path(__file__).parent.parent
 MADE = {"_build", "api", "gallery"}
 """Folders of docs/ that a build makes."""
 PAGES = [ROOT / "README.md", *(page for page in sorted((ROOT / "docs").rglob("*.md")) if not MADE & set(page.parts))]
-PYTHON = re.compile(r"^```python\n(.*?)^```(?:\n+```text\n(.*?)^```)?", flags=re.MULTILINE | re.DOTALL)
-"""A block of Python, and the block of text below it."""
-CONSOLE = re.compile(r"^```console\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```(?:\n+```text\n(.*?)^```)?", flags=re.MULTILINE | re.DOTALL)
+"""A block of Python or of commands, and the block of text below it."""
+RUN_ELSEWHERE = {"docs/terminal.md"}
+"""Pages with a test of their own."""
 QUICK = {"fit", "score", "inspect", "plot"}
 """Commands that run in tests; of others only the options are checked."""
 
@@ -51,33 +55,36 @@ def test_everything_public_exists_and_is_documented():
     assert [name for name in refkernel.__all__ if not getattr(refkernel, name).__doc__] == []
 
 
-def _with(pattern):
-    return [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES if pattern.search(page.read_text(encoding="utf-8"))]
+def _with_blocks():
+    names = {str(page.relative_to(ROOT)): page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))}
+    return [pytest.param(page, id=name) for name, page in names.items() if name not in RUN_ELSEWHERE]
 
 
-@pytest.mark.parametrize("page", _with(PYTHON))
-def test_code_of_a_page_runs_and_prints_what_stands_below_it(page, tmp_path, monkeypatch, capsys):
-    """A page's Python blocks run one after the other, in one namespace and any folder, without a warning."""
+@pytest.mark.parametrize("page", _with_blocks())
+def test_code_and_commands_of_a_page_run_and_say_what_stands_below_them(page, tmp_path, monkeypatch, capsys):
+    """A page's blocks run one after the other, in one namespace and an empty folder; what is shown below a block is what it says."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.setenv("COLUMNS", "200")
+    table = (Path(refkernel.datasets.__file__).parent / "data" / "seeds.csv").read_text(encoding="utf-8")
+    for name in ("seeds.csv", "normal.csv", "today.csv", "tomorrow.csv"):
+        Path(name).write_text(table, encoding="utf-8")
     namespace = {}
-    for block, printed in PYTHON.findall(page.read_text(encoding="utf-8")):
+    for kind, block, shown in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if kind == "console":
+            _run_commands(block)
+            continue
         with warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)
             exec(compile(block, page.name, "exec"), namespace)
-        assert capsys.readouterr().out == printed
+        printed = capsys.readouterr().out
+        assert not shown or printed == shown
 
 
-@pytest.mark.parametrize("page", _with(CONSOLE))
-def test_commands_of_a_page_run_and_say_what_stands_below_them(page, tmp_path, monkeypatch):
-    """``refkernel fit`` and its like run on a table; the lines shown below a command are among what it says, … aside."""
+def _run_commands(block):
+    """Run each command that is quick and look for the lines below it, … aside; of others check that they have the options."""
     runner, app = pytest.importorskip("typer.testing").CliRunner(), importlib.import_module("refkernel.cli").app
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    table = Path(refkernel.datasets.__file__).parent / "data" / "seeds.csv"
-    for name in ("seeds.csv", "normal.csv", "today.csv", "tomorrow.csv"):
-        Path(name).write_text(table.read_text(encoding="utf-8"), encoding="utf-8")
-    for command, shown in _commands(page):
+    for command, shown in _commands(block):
         done = runner.invoke(app, command if command[0] in QUICK else [command[0], "--help"])
         assert done.exit_code == 0, done.output
         if command[0] in QUICK:
@@ -86,14 +93,13 @@ def test_commands_of_a_page_run_and_say_what_stands_below_them(page, tmp_path, m
             assert [word for word in command if word.startswith("--") and word not in done.output] == []
 
 
-def _commands(page):
-    """Each ``$ refkernel …`` of a page as words, with the lines below it."""
-    for block in CONSOLE.findall(page.read_text(encoding="utf-8")):
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            line, *shown = part.rstrip().splitlines()
-            words = shlex.split(line, comments=True)
-            if words[0] == "refkernel":
-                yield words[1:], [text for text in shown if text.strip() not in ("", "…")]
+def _commands(block):
+    """Each ``$ refkernel …`` as words, with the lines below it."""
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        line, *shown = part.rstrip().splitlines()
+        words = shlex.split(line, comments=True)
+        if words[0] == "refkernel":
+            yield words[1:], [text for text in shown if text.strip() and "…" not in text]
 
 
 def test_the_readme_is_for_one_minute():
@@ -102,8 +108,9 @@ def test_the_readme_is_for_one_minute():
     assert len(text.split()) < 500
     assert len(re.findall(r"!\[", text)) == 1
     assert len(re.findall(r"^\|---", text, flags=re.MULTILINE)) == 1
-    assert len([line for line in PYTHON.search(text).group(1).splitlines() if line.strip()]) <= 6
-    assert len(list(_commands(ROOT / "README.md"))) == 3
+    blocks = BLOCK.findall(text)
+    assert [len([line for line in block.splitlines() if line.strip()]) for kind, block, _ in blocks if kind == "python"] <= [6]
+    assert sum(len(list(_commands(block))) for kind, block, _ in blocks if kind == "console") == 3
 
 
 def test_every_public_name_has_an_example():
@@ -135,6 +142,16 @@ def test_dir_shows_the_public_names_and_nothing_else(name):
     module = importlib.import_module(name)
     assert sorted(dir(module)) == sorted([*module.__all__, *(["__version__"] if name == "refkernel" else [])])
     assert all(hasattr(module, public) for public in module.__all__)
+
+
+def test_every_module_that_users_can_import_names_its_public_part():
+    """Private modules and the rooms of the command aside, a module lists what may be imported from it."""
+    importable = [name for name in MODULES if "._" not in name and name.split(".")[1:2] not in [[room] for room in COMMANDS]]
+    assert len(importable) > 40
+    lists = {name: getattr(importlib.import_module(name), "__all__", None) for name in importable}
+    assert [name for name, public in lists.items() if not public] == []
+    assert [name for name, public in lists.items() if any(each.startswith("_") for each in public)] == []
+    assert [name for name, public in lists.items() if not all(hasattr(importlib.import_module(name), each) for each in public)] == []
 
 
 def test_the_drawing_of_the_rooms_is_the_import_contract():

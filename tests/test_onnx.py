@@ -223,6 +223,15 @@ def test_reference_maps_may_be_a_classifiers_kernel(samples):
         assert_same_decisions(fitted, to_onnx(fitted, X), samples(50, 3, 1), np.float64)
 
 
+@each_model
+def test_sums_products_and_factors_convert_with_the_parts_own_defaults(model, samples):
+    """A pairwise kernel without a gamma takes 1 / d, as a part of another kernel too."""
+    X = samples(40, 3, 0)
+    for kernel in (RBF(1.0) + 0.5 * Linear(), Pairwise("polynomial") + RBF(1.0), Pairwise("polynomial") * RBF(1.0), 2.0 * Pairwise("rbf")):
+        fitted = model(kernel, nu=0.2).fit(X)
+        assert_same_decisions(fitted, to_onnx(fitted, X), samples(50, 3, 1), np.float64)
+
+
 @pytest.mark.parametrize("opset", [12, 13, 15, 18, 21])
 def test_every_opset_gives_the_same(opset, samples):
     """The operators changed their signatures over the opsets; the decisions do not."""

@@ -203,7 +203,7 @@ def test_wrong_cases_names_scales_and_widths_are_refused(draw):
             case(number)
     with pytest.raises(ValueError, match=r"references='case8' is not known.*'case7'.*strategy or an array"):
         as_strategy("case8")
-    with pytest.raises(ValueError, match="reference vectors have 4 features, the training samples 3"):
+    with pytest.raises(ValueError, match="references have 4 features, the training samples 3"):
         draw(Given(np.ones((5, 4))))
     with pytest.raises(ValueError, match=r"scale=0\.0 must be a positive"):
         draw(Normal(scale=0.0))

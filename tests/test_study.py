@@ -157,7 +157,7 @@ def test_differences_and_their_tests(made_up):
 
 def test_curves_are_paired_differences(made_up):
     """The same gain on every task has an interval of no width."""
-    (curve,) = (c for c in curves(made_up) if "negatives" in c.name)
+    (curve,) = (c for c in curves(made_up) if "outliers repel" in c.name)
     np.testing.assert_allclose(curve.gain, [1.0, 2.0, 3.0, 4.0])
     np.testing.assert_allclose(curve.half, 0.0, atol=1e-12)
 
@@ -177,7 +177,7 @@ def test_the_page_stands_alone(folder):
     best = averages(task_means(read_rows(folder))).iloc[0]
     assert f"{best['gmean']:.1f}" in text
     for name in (
-        "SVDD with negatives, plain kernel",
+        "SVDD, outliers repel, plain kernel",
         "ESVDD, kmeans",
         "IsolationForest",
         "binary SVC" if "curves-title" in text else "SVC",

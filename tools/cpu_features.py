@@ -1,4 +1,4 @@
-"""Print the processor features that this NumPy uses here and can be told not to use (for NPY_DISABLE_CPU_FEATURES)."""
+"""Print the processor features that NumPy uses here and that NPY_DISABLE_CPU_FEATURES can turn off."""
 
 from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 

@@ -15,13 +15,13 @@ import refkernel
 
 SETTINGS = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["numpydoc_validation"]
 CLASSES_ONLY = ("EX01",)
-"""Checks for classes: methods need no example of their own."""
+"""Checks for classes only: methods need no examples."""
 
 
 def public_names() -> Iterator[tuple[str, bool]]:
     """Every public function, class and method by its path, and whether it is a class."""
     modules = [name for name in refkernel.__all__ if inspect.ismodule(getattr(refkernel, name))]
-    for module in ("refkernel", *(f"refkernel.{name}" for name in modules), "refkernel.onnx_export"):
+    for module in ("refkernel", *(f"refkernel.{name}" for name in modules), "refkernel.onnx_export", "refkernel.persistence"):
         members = importlib.import_module(module)
         for name in members.__all__:
             member = getattr(members, name)
@@ -40,7 +40,7 @@ def own_methods(of: type) -> list[str]:
 
 
 def problems(name: str, is_class: bool) -> list[str]:
-    """What numpydoc finds wrong, as far as the settings ask for it."""
+    """The problems that numpydoc finds, limited to the checks in the settings."""
     checks = [check for check in SETTINGS["checks"] if is_class or check not in CLASSES_ONLY]
     return [f"{name}: {code} {text}" for code, text in validate(name)["errors"] if code in checks]
 

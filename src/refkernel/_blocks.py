@@ -1,7 +1,7 @@
-"""Rows in blocks of one fixed size, so that a row's answer does not depend on the rows beside it.
+"""Rows in blocks of one fixed size, so that a row's result does not depend on the other rows.
 
 BLAS chooses the order of its sums by the shape of a product. Every block is therefore padded to the same number of rows, and BLAS
-uses one thread: the sums of a row are then the same, alone or among a million rows, whichever thread computes them.
+uses one thread: the sums of a row are then the same, alone or among a million rows, in any thread.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def in_blocks(make: Callable[[int], Callable[[Any], Any]], X: Any, out: np.ndarr
     """
     step = block_rows(columns)
 
-    def fill(start, stop):
+    def fill(start: int, stop: int) -> None:
         function = make(step)
         for i in range(start, stop, step):
             rows = np.minimum(np.arange(i, i + step), stop - 1)  # repeat the last row until the block is full

@@ -1,6 +1,6 @@
-"""Squared distances between rows, and what is measured from them: the engine below kernels and references.
+"""Squared distances between rows, and measures taken from them: the engine below kernels and references.
 
-Symbols: ``X`` (n × d) and ``Z`` (m × d) hold samples in rows.
+Symbols: ``X`` (n × d) and ``Z`` (m × d) hold samples in rows. ``X: Any`` is an array or a sparse matrix: SciPy's have no types.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from ._jit import njit
@@ -22,7 +23,7 @@ MODERATE = (1e-100, 1e100)
 """Between these sizes, squares and sums of squares neither overflow nor vanish."""
 
 
-def squared_norms(X) -> np.ndarray:
+def squared_norms(X: Any) -> np.ndarray:
     """||x||² for every row."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
@@ -30,7 +31,7 @@ def squared_norms(X) -> np.ndarray:
     return np.einsum("ij,ij->i", X, X)
 
 
-def negative_squared_distances(X, Z=None) -> np.ndarray:
+def negative_squared_distances(X: npt.ArrayLike, Z: npt.ArrayLike | None = None) -> np.ndarray:
     """-||x - z||² for all pairs (n × m); ``Z=None`` stands for ``Z = X``."""
     X = np.asarray(X, dtype=np.float64)
     D = DistancesTo(X if Z is None else Z, 1.0, X.shape[0])(X)
@@ -40,7 +41,7 @@ def negative_squared_distances(X, Z=None) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})  # lets sums use vector registers
-def extend(X, origin, per_unit, rows):
+def extend(X: np.ndarray, origin: np.ndarray, per_unit: float, rows: np.ndarray) -> float:
     """Fill ``rows`` with [y, ||y||², 1] for y = (x - origin) / unit, and return the largest ||y||². Mutates rows."""
     n, d = X.shape
     largest = 0.0
@@ -65,7 +66,7 @@ class DistancesTo:
     ``rows`` rows are computed in buffers that the next call reuses.
     """
 
-    def __init__(self, Z, unit, rows, and_zero=False):
+    def __init__(self, Z: npt.ArrayLike, unit: float, rows: int, and_zero: bool = False):
         Z = np.asarray(Z, dtype=np.float64)
         if Z.ndim != 2 or len(Z) == 0:
             raise ValueError(f"Samples must be rows of a 2-d array with at least one row; got shape {Z.shape}.")
@@ -79,7 +80,7 @@ class DistancesTo:
             self._right[:d, :m], self._right[d, :m], self._right[d + 1, :m] = 2.0 * moved.T, -1.0, -norms
         self._far, self._m = norms.max() > FAR, m
 
-    def __call__(self, X):
+    def __call__(self, X: npt.ArrayLike) -> np.ndarray:
         X = np.asarray(X)
         n = len(X)
         if X.ndim != 2 or X.shape[1] != self.origin.size or n > len(self._left):
@@ -102,7 +103,7 @@ class DistancesTo:
         return out
 
 
-def root_mean_squared_distance(X, sample_weight=None) -> float:
+def root_mean_squared_distance(X: Any, sample_weight: np.ndarray | None = None) -> float:
     """The square root of the mean of ||x - z||² over all n² (weighted) pairs: sqrt(2 · the total variance)."""
     if sp.issparse(X):
         w = np.ones(X.shape[0]) if sample_weight is None else sample_weight
@@ -121,7 +122,7 @@ NEIGHBOURS = 5
 """Nearest rows whose distances a width follows."""
 
 MOST_OF_THEM = 0.95
-"""The share of rows that a width should reach a neighbour for."""
+"""The share of rows that should have a neighbour within reach of the width."""
 
 MOST_QUERIES, MOST_ROWS = 1000, 50_000
 """The distances of this many rows, evenly spread, to at most this many others measure a width well enough: to about 2 %."""
@@ -152,12 +153,12 @@ def neighbour_distances(X: Any, sample_weight: np.ndarray | None = None) -> tupl
     return float(unit * typical), float(unit * np.quantile(np.sqrt(nearest.min(axis=1)), MOST_OF_THEM))
 
 
-def _spread(n, most):
+def _spread(n: int, most: int) -> np.ndarray:
     """Up to ``most`` of n row numbers, evenly spread."""
     return np.arange(n) if n <= most else np.unique(np.linspace(0, n - 1, most).astype(np.intp))
 
 
-def mean_l1_distance(X, sample_weight=None) -> float:
+def mean_l1_distance(X: Any, sample_weight: np.ndarray | None = None) -> float:
     """The mean of ||x - z||_1 over all n² (weighted) pairs, feature by feature from sorted values: O(d n log n)."""
     X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
     w = np.full(X.shape[0], 1.0 / X.shape[0]) if sample_weight is None else sample_weight / np.sum(sample_weight)
@@ -171,7 +172,7 @@ CHUNK = 1024
 
 
 @njit(cache=True, nogil=True)
-def l1_distances(X, columns, D):
+def l1_distances(X: np.ndarray, columns: np.ndarray, D: np.ndarray) -> None:
     """Fill D (n × m) with ||x - z||_1 for Z given by its columns (d × m). Sums run along the columns in their order. Mutates D."""
     d, m = columns.shape
     for i in range(X.shape[0]):
@@ -186,7 +187,7 @@ def l1_distances(X, columns, D):
 
 
 @njit(cache=True, nogil=True)
-def nearest_l1(X, columns, own, D, index):
+def nearest_l1(X: np.ndarray, columns: np.ndarray, own: np.ndarray, D: np.ndarray, index: np.ndarray) -> None:
     """Fill D and index (n × k) with the k smallest ||x - z||_1 and their row numbers, nearest first; row own[i] is passed over."""
     d, m = columns.shape
     k = D.shape[1]

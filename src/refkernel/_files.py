@@ -15,10 +15,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from ._typing import StrPath
+
 
 @contextmanager
-def replacing(path: str | os.PathLike[str], what: str = "The file") -> Iterator[Path]:
-    """Yield a temporary path beside ``path``; what is there when the block ends becomes ``path``, and is on the disk by then.
+def replacing(path: StrPath, what: str = "The file") -> Iterator[Path]:
+    """Yield a temporary path in the same folder; when the block ends, the file there is flushed to disk and replaces ``path``.
 
     Create the file inside the block, and close it before the block ends. An error about this file (a full disk, no permission)
     names ``path`` and begins with ``what``; all other errors pass through unchanged. A symbolic link is followed, not replaced.
@@ -40,19 +42,19 @@ def replacing(path: str | os.PathLike[str], what: str = "The file") -> Iterator[
             temporary.unlink()
 
 
-def write_bytes(path: str | os.PathLike[str], data: Any, what: str = "The file") -> Path:
+def write_bytes(path: StrPath, data: Any, what: str = "The file") -> Path:
     """Write ``data`` (bytes or a buffer) to ``path``, whole or not at all, and return the path."""
     with replacing(path, what) as temporary, open(temporary, "xb") as file:
         file.write(data)
     return Path(path)
 
 
-def write_text(path: str | os.PathLike[str], text: str, what: str = "The file") -> Path:
+def write_text(path: StrPath, text: str, what: str = "The file") -> Path:
     """Write ``text`` as UTF-8, line ends as they are."""
     return write_bytes(path, text.encode(), what)
 
 
-def append_text(path: str | os.PathLike[str], text: str, what: str = "The file") -> None:
+def append_text(path: StrPath, text: str, what: str = "The file") -> None:
     """Append ``text`` as UTF-8, all of it or nothing."""
     rest = memoryview(text.encode())
     with naming(path, what), open(path, "ab", buffering=0) as file:
@@ -67,7 +69,7 @@ def append_text(path: str | os.PathLike[str], text: str, what: str = "The file")
 
 
 @contextmanager
-def naming(path: str | os.PathLike[str], what: str, temporary: Path | None = None) -> Iterator[None]:
+def naming(path: StrPath, what: str, temporary: Path | None = None) -> Iterator[None]:
     """Name ``path`` in system errors that do not name a file (such as a full disk) or that name the temporary one."""
     try:
         yield

@@ -11,19 +11,22 @@ import hashlib
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
+
+T = TypeVar("T")
 
 DIGITS = 16
 """Hexadecimal digits of the sources' hash in a file name: 64 bits tell all versions of a package apart."""
 
 
-def njit(*, cache: bool = True, **options) -> Callable:
+def njit(*, cache: bool = True, **options: Any) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """``numba.njit`` with these options, cached if a folder can be written."""
 
-    def compiled(function):
-        dispatcher = numba.njit(**options)(function)
+    def compiled(function: Callable[..., T]) -> Callable[..., T]:
+        dispatcher: Any = numba.njit(**options)(function)
         if cache and dispatcher is not function:  # the same if NUMBA_DISABLE_JIT is set
             dispatcher._cache = _cache_of(function)
         return dispatcher
@@ -31,7 +34,7 @@ def njit(*, cache: bool = True, **options) -> Callable:
     return compiled
 
 
-def _cache_of(function):
+def _cache_of(function: Callable[..., Any]) -> FunctionCache | NullCache:
     try:
         return _Cache(function)
     except RuntimeError as error:  # neither the package's folder nor the user's can be written
@@ -41,7 +44,7 @@ def _cache_of(function):
 class _Files(CompileResultCacheImpl):
     """Adds to a file name the state of all jitted sources, and whether bounds are checked, which numba ignores."""
 
-    def get_filename_base(self, fullname, abiflags):
+    def get_filename_base(self, fullname: str, abiflags: str) -> str:
         checked = "-checked" if getattr(numba.config, "BOUNDSCHECK", None) else ""
         return f"{super().get_filename_base(fullname, abiflags)}-{_state_of_sources()}{checked}"
 
@@ -51,13 +54,13 @@ class _Cache(FunctionCache):
 
     _impl_class = _Files
 
-    def load_overload(self, sig, target_context):
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # a damaged file may raise anything, and compiling replaces it
             return None
 
-    def save_overload(self, sig, data):
+    def save_overload(self, sig: Any, data: Any) -> None:
         try:
             super().save_overload(sig, data)
         except OSError as error:
@@ -67,10 +70,10 @@ class _Cache(FunctionCache):
 class _InMemory(NullCache):
     """No cache; warns with the reason when something is compiled."""
 
-    def __init__(self, error):
+    def __init__(self, error: Exception):
         self._error = error
 
-    def save_overload(self, sig, cres):
+    def save_overload(self, sig: Any, cres: Any) -> None:
         _warn(self._error)
 
 

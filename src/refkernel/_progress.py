@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
-def progress(results: Iterable, total: int, verbose: int, desc: str = "folds") -> Iterable:
+def progress(results: Iterable[T], total: int, verbose: int, desc: str = "folds") -> Iterable[T]:
     """The results as they come, with a progress bar in a terminal or a notebook."""
     if not verbose or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         return results

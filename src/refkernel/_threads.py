@@ -8,9 +8,12 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 from joblib import Parallel, cpu_count, delayed
 from threadpoolctl import LibController, ThreadpoolController
+
+T = TypeVar("T")
 
 MOST_THREADS = 8
 """Memory, not arithmetic, limits a map of many rows: more threads than this do not help."""
@@ -46,7 +49,7 @@ class _OneBlasThread:
     a limit set by another. Libraries built on OpenMP have one limit for each thread.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._lock, self._here = threading.Lock(), threading.local()
 
     @functools.cached_property
@@ -64,7 +67,7 @@ class _OneBlasThread:
             self._of_process.enter()
             self._of_thread.enter()
 
-    def __exit__(self, *error) -> None:
+    def __exit__(self, *error: object) -> None:
         with self._lock:
             self._of_process.leave()
             self._of_thread.leave()
@@ -106,7 +109,7 @@ def share_rows(work: Callable[[int, int], None], n: int) -> None:
         list(pool.map(work, bounds[:-1], bounds[1:]))
 
 
-def in_parallel(work: Callable, arguments: Iterable[tuple], n_jobs: int | None) -> Iterable:
+def in_parallel(work: Callable[..., T], arguments: Iterable[tuple[Any, ...]], n_jobs: int | None) -> Iterable[T]:
     """``work(*a)`` for every a of ``arguments``, by joblib: results as they come, if its backend can return a generator."""
     tasks = itertools.starmap(delayed(work), arguments)
     try:

@@ -90,7 +90,7 @@ class TrainingRows:
         return self._measured[measure]
 
     def count(self, size: float | int | str) -> int:
-        """Convert a size to a number of reference vectors.
+        """Convert a size to a number of references.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class TrainingRows:
                 'or one of "balanced", "outliers" and "rounded_half".'
             )
         if m < 1:
-            raise ValueError(f"size={size!r} of {n} targets leaves {m} reference vectors; at least 1 is needed. Raise size.")
+            raise ValueError(f"size={size!r} of {n} targets leaves {m} references; at least 1 is needed. Raise size.")
         return m
 
 

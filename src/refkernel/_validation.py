@@ -18,8 +18,8 @@ LEAST_NU = 1e-9
 
 
 RARE = 0.3
-"""Of two numbers as labels, neither of them -1, one that marks fewer rows than this share is taken for a label of outliers: an error.
-scikit-learn's checks fit every estimator with two numbers that are about equally frequent, and those only raise a warning."""
+"""If y holds two numbers, neither of them -1, and the rarer one marks less than this share of the rows, it looks like a label of
+outliers, and that is an error. scikit-learn's checks fit every estimator with two about equally frequent numbers: a warning."""
 
 
 def target_mask(X: Any, y: Any, warn: bool = True) -> np.ndarray:

@@ -201,7 +201,7 @@ class Ellipsoid:
         return cls(mean, E, _cholesky(E, regularization, len(X)))
 
     def whitened(self, X: np.ndarray) -> np.ndarray:
-        """(X - mean) L^-T: its inner products are those of E^-1. A row's result does not depend on the rows beside it."""
+        """(X - mean) L^-T: its inner products are those of E^-1. A row's result does not depend on the other rows."""
         return in_blocks(lambda rows: self._solved, X, np.empty(X.shape), X.shape[1])
 
     def _solved(self, block: np.ndarray) -> np.ndarray:

@@ -39,7 +39,7 @@ class FarSamplesWarning(UserWarning):
 
 
 def printable(text: str) -> str:
-    """Spell out control characters (``\\x1b``), so that a terminal shows them and does not obey them.
+    """Spell out control characters (``\\x1b``), so that a terminal shows them instead of obeying them.
 
     Parameters
     ----------

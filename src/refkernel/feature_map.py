@@ -1,4 +1,4 @@
-"""The generalized reference map and kernel: every sample by its whitened, centred kernel values against references.
+"""The generalized reference map and kernel: samples described by whitened, centred kernel values against references.
 
 Symbols (rows are samples): ``R`` (m × d) references, ``K_RR = k(R, R)``, ``mu`` its column means, ``J = I - 11'/m``:
 
@@ -32,7 +32,7 @@ __all__ = ["NPT", "ReferenceKernel", "ReferenceMap"]
 
 
 class ReferenceFit(NestedParams, Kernel):
-    """What the map and the kernel share: parameters, fit, and the kernel's interface."""
+    """Common code of the map and the kernel: parameters, fit, and the kernel's interface."""
 
     def __init__(
         self,
@@ -190,7 +190,7 @@ class ReferenceFit(NestedParams, Kernel):
 
 
 class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReferenceFit):
-    """Map samples to whitened, centred kernel values against reference vectors.
+    """Map samples to whitened, centred kernel values against references.
 
     K(x, z) = Phi(x) · Phi(z) is the generalized reference kernel (Raitoharju and Iosifidis, 2022).
 
@@ -212,7 +212,7 @@ class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReferenceF
     Attributes
     ----------
     references_ : ndarray or sparse matrix of shape (m, n_features)
-        The reference vectors.
+        The references, in rows.
     reference_indices_ : ndarray of shape (m,)
         The training row that each reference is; -1 for generated references.
     eigenvalues_ : ndarray of shape (rank_,)
@@ -263,7 +263,7 @@ class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReferenceF
         return self(X, Z)
 
     def residual(self, X: MatrixLike, rank: int | None = None) -> np.ndarray:
-        """Measure what the map cannot see of each sample: its squared distance from the span of the references.
+        """Measure the part of each sample that the map cannot see: its squared distance from the span of the references.
 
         In the kernel's space it is kc(x, x) - ||Phi(x)||², where kc(x, x) = k(x, x) - 2 mean_r k(x, r) + mean_rs k(r, s) is centred
         as the map is (k(x, x) for ``center=False``). It is 0 on the references if no eigenvalue was dropped. Far from all references,

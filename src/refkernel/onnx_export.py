@@ -3,7 +3,7 @@
 Importing this module registers converters for the package's estimators with skl2onnx, so ``skl2onnx.to_onnx`` converts
 pipelines of them too.
 
-Our steps compute in double precision, and detectors take doubles from our transformers, whatever the type of the graph's input:
+Our steps compute in double precision, and detectors take doubles from our transformers, for any type of input:
 decisions from single-precision kernel values are off by 1e-5 to 1e-4 of their range where the kernel is wide or whitened.
 
 Symbols as in ``feature_map``: ``Phi(X) = [k(X, R), 1] projection``. A graph is built by ``op``: ``op.MatMul(X, W)`` is one node.
@@ -14,17 +14,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ._distances import squared_norms
-from ._onnx_auto import auto_detector
+from ._onnx_auto import Node, Ops, auto_detector, integers, numbers
 from .auto import AutoDetector
 from .feature_map import NPT, ReferenceKernel, ReferenceMap
-from .kernels import RBF, Laplacian, Linear, Pairwise, Polynomial, Product, Scaled, Sigmoid, Sum
+from .kernels import RBF, Kernel, Laplacian, Linear, Pairwise, Polynomial, Product, Scaled, Sigmoid, Sum
 from .one_class_svm import OneClassSVM
 from .preprocessing import TargetImputer, TargetScaler
 from .svdd import SVDD
@@ -42,6 +43,11 @@ except ImportError as error:
     raise ImportError('The ONNX export needs skl2onnx and onnx: pip install "refkernel[onnx]".') from error
 
 __all__ = ["register", "to_onnx"]
+
+Build: TypeAlias = Callable[[Ops, Any, Node], Node]
+"""The graph of a model: (op, model, X)."""
+Finish: TypeAlias = Callable[[Ops, Any, Node], list[Node]]
+"""The nodes that end a graph: (op, operator, result). Scopes and operators are objects of skl2onnx, which has no types."""
 
 ON_REFERENCES = (ReferenceKernel, ReferenceMap, NPT)
 """Kernels of a classifier that are inner products of Phi."""
@@ -62,7 +68,7 @@ def to_onnx(model: Any, X: Any = None, *, target_opset: int | dict[str, int] | N
         a scikit-learn pipeline of these and of steps that skl2onnx knows. A fitted search stands for its ``best_estimator_``. Kernels: RBF,
         Laplacian, Linear, Polynomial, Sigmoid, for a classifier itself or under a reference map or kernel.
     X : array-like or DataFrame of shape (n_samples, n_features), optional
-        Samples of the type that the graph is to take: float32, float64 or integers. A DataFrame gives one input for each
+        Samples of the type that the graph should take: float32, float64 or integers. A DataFrame gives one input for each
         column. By default one input ``X`` of float32.
     target_opset : int or dict, optional
         The ONNX operator set to use, 12 or later; skl2onnx chooses by default.
@@ -95,7 +101,7 @@ def to_onnx(model: Any, X: Any = None, *, target_opset: int | dict[str, int] | N
         return skl2onnx.to_onnx(model, initial_types=types, target_opset=target_opset)
     except (MissingConverter, MissingShapeCalculator) as error:
         steps = [type(step).__name__ for _, step in getattr(model, "steps", [("", model)])]
-        raise ValueError(f"A step of {' and '.join(steps)} cannot be converted to ONNX: see to_onnx for what can.") from error
+        raise ValueError(f"A step of {' and '.join(steps)} cannot be converted to ONNX: see to_onnx for the models that can.") from error
     except RuntimeError as error:
         if X is None and "column name" in str(error):
             raise ValueError("The model takes columns by name: pass some rows as X, a DataFrame, for their names and types.") from error
@@ -115,17 +121,17 @@ def register() -> None:
 class _Ops:
     """The operators of one opset: ``op.MatMul(A, B)`` is a node; arrays become constants."""
 
-    def __init__(self, version):
+    def __init__(self, version: int):
         self.version = version
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Callable[..., Node]:
         return partial(getattr(onnx_ops, f"Onnx{name}"), op_version=self.version)
 
 
-def _converter(build, finish):
+def _converter(build: Build, finish: Finish) -> Callable[[Any, Any, Any], None]:
     """A converter in the form of skl2onnx: samples as doubles, the model's own graph, the outputs."""
 
-    def convert(scope, operator, container):
+    def convert(scope: Any, operator: Any, container: Any) -> None:
         op = _Ops(container.target_opset)
         for output in finish(op, operator, build(op, operator.raw_operator, _samples(op, operator))):
             output.add_to(scope, container)
@@ -133,7 +139,7 @@ def _converter(build, finish):
     return convert
 
 
-def _samples(op, operator):
+def _samples(op: Ops, operator: Any) -> Node:
     """X (n × d) in double precision, from one input or one for each column.
 
     A single input goes through Concat too. onnxruntime merges a matrix product with a scalar factor next to it, and rounds the
@@ -142,11 +148,11 @@ def _samples(op, operator):
     return op.Concat(*[op.Cast(variable, to=TensorProto.DOUBLE) for variable in operator.inputs], axis=1)
 
 
-def _parse_transformer(scope, model, inputs, custom_parsers=None):
+def _parse_transformer(scope: Any, model: BaseEstimator, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
     return _declare(scope, model, inputs, variable=_precision(scope))
 
 
-def _parse_detector(scope, model, inputs, custom_parsers=None):
+def _parse_detector(scope: Any, model: BaseEstimator, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
     """What a transformer of ours gives a detector stays double: rounded features of a wide kernel cost digits."""
     for step in scope.operators.values():
         if type(step.raw_operator) in GRAPHS and inputs[0] in list(step.outputs):
@@ -154,12 +160,12 @@ def _parse_detector(scope, model, inputs, custom_parsers=None):
     return _declare(scope, model, inputs, label=Int64TensorType(), scores=_precision(scope))
 
 
-def _precision(scope):
-    """The type of real outputs: that of the graph's input, whatever the steps before this one give."""
+def _precision(scope: Any) -> Any:
+    """The type of real outputs: the same as the graph's input, even if earlier steps return another."""
     return guess_tensor_type(scope.input_variables[0].type)
 
 
-def _declare(scope, model, inputs, **outputs):
+def _declare(scope: Any, model: BaseEstimator, inputs: list[Any], **outputs: Any) -> list[Any]:
     """A step of the graph, with these outputs."""
     operator = scope.declare_local_operator(skl2onnx.get_model_alias(type(model)), model)
     operator.inputs = inputs
@@ -168,18 +174,18 @@ def _declare(scope, model, inputs, **outputs):
     return operator.outputs
 
 
-def _transformer_shapes(operator):
+def _transformer_shapes(operator: Any) -> None:
     model = _checked(operator)
     operator.outputs[0].type.shape = [operator.inputs[0].get_first_dimension(), model.get_feature_names_out().size]
 
 
-def _detector_shapes(operator):
+def _detector_shapes(operator: Any) -> None:
     _checked(operator)
     for output in operator.outputs:
         output.type.shape = [operator.inputs[0].get_first_dimension(), 1]
 
 
-def _checked(operator):
+def _checked(operator: Any) -> Any:
     """The model, if it is fitted and its inputs have as many features as it was fitted on."""
     model = operator.raw_operator
     check_is_fitted(model)
@@ -194,44 +200,44 @@ def _checked(operator):
     return model
 
 
-def _transformer(op, operator, features):
+def _transformer(op: Ops, operator: Any, features: Node) -> list[Node]:
     (output,) = operator.outputs
     return [op.Cast(features, to=guess_proto_type(output.type), output_names=[output])]
 
 
-def _detector(op, operator, decision):
+def _detector(op: Ops, operator: Any, decision: Node) -> list[Node]:
     """Labels follow from the decision in double precision, as ``predict`` makes them."""
     label, scores = operator.outputs
-    inside = op.GreaterOrEqual(decision, _constant(0.0))
+    inside = op.GreaterOrEqual(decision, numbers(0.0))
     return [
-        op.Where(inside, _integers(1), _integers(-1), output_names=[label]),
+        op.Where(inside, integers(1), integers(-1), output_names=[label]),
         op.Cast(decision, to=guess_proto_type(scores.type), output_names=[scores]),
     ]
 
 
 TRANSFORMER = (_parse_transformer, _transformer_shapes, _transformer)
 DETECTOR = (_parse_detector, _detector_shapes, _detector)
-"""What skl2onnx asks about a kind of model: its outputs, their shapes, the nodes that end its graph."""
+"""What skl2onnx needs to know about a kind of model: its outputs, their shapes, and the nodes that end its graph."""
 
 
-def _target_scaler(op, scaler, X):
-    kept = X if scaler.kept_.all() else op.Gather(X, _integers(*np.flatnonzero(scaler.kept_)), axis=1)
+def _target_scaler(op: Ops, scaler: TargetScaler, X: Node) -> Node:
+    kept = X if scaler.kept_.all() else op.Gather(X, integers(*np.flatnonzero(scaler.kept_)), axis=1)
     return op.Div(op.Sub(kept, scaler.mean_), scaler.scale_)
 
 
-def _reference_map(op, reference_map, X):
+def _reference_map(op: Ops, reference_map: ReferenceMap, X: Node) -> Node:
     return _features(op, reference_map, _against_references(op, reference_map, X))
 
 
-def _classifier(op, model, X):
+def _classifier(op: Ops, model: SVDD | OneClassSVM, X: Node) -> Node:
     """slope · Σ b_i k(x_i, x) - diag_share · (k(x, x) + b'Kb) - offset"""
     description, sums = model.classifier, _sums(op, model, X)
     linear = op.MatMul(sums.values, _column(description.slope * sums.weights))
-    constant = _constant(description.score(sums.shift, 0.0, model._quadratic) - model.offset_)
+    constant = numbers(description.score(sums.shift, 0.0, model._quadratic) - model.offset_)
     return op.Add(op.Sub(linear, sums.diag()) if description.uses_diag else linear, constant)
 
 
-GRAPHS = {
+GRAPHS: dict[type[BaseEstimator], Build] = {
     TargetScaler: _target_scaler,
     ReferenceMap: _reference_map,
     NPT: _reference_map,
@@ -248,111 +254,111 @@ DETECTORS = (SVDD, OneClassSVM, AutoDetector)
 class _Sums:
     """Σ b_i K(x, x_i) = values · weights + shift, and the graph of K(x, x) on demand."""
 
-    values: Any
+    values: Node
     weights: np.ndarray
     shift: float
-    diag: Callable[[], Any]
+    diag: Callable[[], Node]
 
 
-def _sums(op: _Ops, model: Any, X: Any) -> _Sums:
+def _sums(op: Ops, model: SVDD | OneClassSVM, X: Node) -> _Sums:
     """From kernel values of the references, the samples themselves (linear kernel), or kernel values of the support vectors."""
     kernel = model.kernel_
     if type(kernel) in ON_REFERENCES:
         K_XR, normal = _against_references(op, kernel, X), kernel._factor.projection @ model._normal
         return _Sums(K_XR, normal[:-1], normal[-1], lambda: _row_norms(op, _features(op, kernel, K_XR)))
     kernel, formula = _convertible(kernel, model.n_features_in_)
-    diag = partial(formula.diag, op, kernel, X)
+    diag = partial(formula.diag, op, kernel, X, model.n_features_in_)
     if model._normal is not None:
         return _Sums(X, model._normal, 0.0, diag)
     return _Sums(formula.values(op, kernel, X, _dense(model.support_vectors_)), model.dual_coef_[0], 0.0, diag)
 
 
-def _against_references(op, fitted, X):
+def _against_references(op: Ops, fitted: ReferenceMap | ReferenceKernel, X: Node) -> Node:
     kernel, formula = _convertible(fitted.kernel_, fitted.n_features_in_)
     return formula.values(op, kernel, X, _dense(fitted.references_))
 
 
-def _features(op, fitted, K_XR):
+def _features(op: Ops, fitted: ReferenceMap | ReferenceKernel, K_XR: Node) -> Node:
     projection = _dense(fitted._factor.projection)
     return op.Add(op.MatMul(K_XR, projection[:-1]), projection[-1])
 
 
 @dataclass(frozen=True)
 class _Formula:
-    """A kernel as a graph: ``values(op, kernel, X, Z)`` is k(X, Z), ``diag(op, kernel, X)`` the column of k(x, x)."""
+    """A kernel as a graph: ``values(op, kernel, X, Z)`` is k(X, Z), ``diag(op, kernel, X, d)`` the column of k(x, x), d its features."""
 
-    values: Callable
-    diag: Callable
-
-
-def _of_distances(values):
-    return _Formula(values, lambda op, kernel, X: _constant(1.0))
+    values: Callable[[Ops, Any, Node, np.ndarray], Node]
+    diag: Callable[[Ops, Any, Node, int], Node]
 
 
-def _of_products(formula):
+def _of_distances(values: Callable[[Ops, Any, Node, np.ndarray], Node]) -> _Formula:
+    return _Formula(values, lambda op, kernel, X, d: numbers(1.0))
+
+
+def _of_products(formula: Callable[[Ops, Any, Node], Node]) -> _Formula:
     """A function of gamma x · z. As in ``_rbf``, the factor goes into the constants: see ``_samples``."""
     return _Formula(
         lambda op, kernel, X, Z: formula(op, kernel, op.MatMul(X, _gamma(kernel) * Z.T)),
-        lambda op, kernel, X: formula(op, kernel, op.Mul(_row_norms(op, X), _constant(_gamma(kernel)))),
+        lambda op, kernel, X, d: formula(op, kernel, op.Mul(_row_norms(op, X), numbers(_gamma(kernel)))),
     )
 
 
-def _gamma(kernel):
+def _gamma(kernel: Kernel) -> float:
     return getattr(kernel, "gamma", 1.0)
 
 
-def _rbf(op, kernel, X, Z):
+def _rbf(op: Ops, kernel: Any, X: Node, Z: np.ndarray) -> Node:
     """exp(-||x - z||² / (2 sigma²)); all rows are first moved by the mean of Z, so that far-away data lose no digits."""
     if np.ndim(kernel.sigma):
         X, Z, kernel = op.Div(X, np.asarray(kernel.sigma)), Z / kernel.sigma, RBF(sigma=1.0)
     origin, gamma = Z.mean(axis=0), 0.5 / kernel.sigma**2
     X, Z = op.Sub(X, origin), Z - origin
     near = op.Sub(op.MatMul(X, 2.0 * gamma * Z.T), gamma * squared_norms(Z))
-    exponent = op.Sub(near, op.Mul(_row_norms(op, X), _constant(gamma)))
-    return op.Exp(op.Min(exponent, _constant(0.0)))
+    exponent = op.Sub(near, op.Mul(_row_norms(op, X), numbers(gamma)))
+    return op.Exp(op.Min(exponent, numbers(0.0)))
 
 
-def _laplacian(op, kernel, X, Z):
+def _laplacian(op: Ops, kernel: Any, X: Node, Z: np.ndarray) -> Node:
     """exp(-gamma ||x - z||_1)"""
-    rows = op.Reshape(X, _integers(0, 1, Z.shape[1]))  # 0: as many as X has
+    rows = op.Reshape(X, integers(0, 1, Z.shape[1]))  # 0: as many as X has
     distances = op.ReduceSumApi11(op.Abs(op.Sub(rows, Z)), axes=[2], keepdims=0)
-    return op.Exp(op.Mul(distances, _constant(-kernel.gamma)))
+    return op.Exp(op.Mul(distances, numbers(-kernel.gamma)))
 
 
-def _of_pair(operator):
+def _of_pair(operator: str) -> _Formula:
     """A sum or product of two kernels."""
     return _Formula(
         lambda op, kernel, X, Z: getattr(op, operator)(_values(op, kernel.first, X, Z), _values(op, kernel.second, X, Z)),
-        lambda op, kernel, X: getattr(op, operator)(_diag(op, kernel.first, X), _diag(op, kernel.second, X)),
+        lambda op, kernel, X, d: getattr(op, operator)(_diag(op, kernel.first, X, d), _diag(op, kernel.second, X, d)),
     )
 
 
-def _values(op, kernel, X, Z):
+def _values(op: Ops, kernel: Kernel, X: Node, Z: np.ndarray) -> Node:
     kernel, formula = _convertible(kernel, Z.shape[1])
     return formula.values(op, kernel, X, Z)
 
 
-def _diag(op, kernel, X):
-    kernel, formula = _convertible(kernel, None)
-    return formula.diag(op, kernel, X)
+def _diag(op: Ops, kernel: Kernel, X: Node, d: int) -> Node:
+    kernel, formula = _convertible(kernel, d)
+    return formula.diag(op, kernel, X, d)
 
 
 FORMULAS: dict[type, _Formula] = {
     RBF: _of_distances(_rbf),
     Laplacian: _of_distances(_laplacian),
     Linear: _of_products(lambda op, kernel, products: products),
-    Polynomial: _of_products(lambda op, kernel, products: op.Pow(op.Add(products, _constant(kernel.coef0)), _constant(kernel.degree))),
-    Sigmoid: _of_products(lambda op, kernel, products: op.Tanh(op.Add(products, _constant(kernel.coef0)))),
+    Polynomial: _of_products(lambda op, kernel, products: op.Pow(op.Add(products, numbers(kernel.coef0)), numbers(kernel.degree))),
+    Sigmoid: _of_products(lambda op, kernel, products: op.Tanh(op.Add(products, numbers(kernel.coef0)))),
     Sum: _of_pair("Add"),
     Product: _of_pair("Mul"),
     Scaled: _Formula(
-        lambda op, kernel, X, Z: op.Mul(_values(op, kernel.kernel, X, Z), _constant(kernel.factor)),
-        lambda op, kernel, X: op.Mul(_diag(op, kernel.kernel, X), _constant(kernel.factor)),
+        lambda op, kernel, X, Z: op.Mul(_values(op, kernel.kernel, X, Z), numbers(kernel.factor)),
+        lambda op, kernel, X, d: op.Mul(_diag(op, kernel.kernel, X, d), numbers(kernel.factor)),
     ),
 }
 """By type, not by ``isinstance``: a subclass may have another formula."""
 
-BY_NAME: dict[str, Callable] = {
+BY_NAME: dict[str, Callable[..., Kernel]] = {
     "rbf": lambda gamma: RBF(sigma=np.sqrt(0.5 / gamma)),
     "laplacian": lambda gamma: Laplacian(gamma=gamma),
     "linear": lambda gamma: Linear(),
@@ -363,7 +369,7 @@ BY_NAME: dict[str, Callable] = {
 """scikit-learn's pairwise kernels that are kernels of this package."""
 
 
-def _convertible(kernel, d):
+def _convertible(kernel: Any, d: int) -> tuple[Any, _Formula]:
     """The kernel, or the one of this package that equals it, and its formula."""
     found = kernel
     if type(kernel) is Pairwise and kernel.metric in BY_NAME:
@@ -379,28 +385,20 @@ def _convertible(kernel, d):
     return found, FORMULAS[type(found)]
 
 
-def _row_norms(op, X):
+def _row_norms(op: Ops, X: Node) -> Node:
     return op.ReduceSumSquareApi18(X, axes=[1], keepdims=1)
 
 
-def _constant(value):
-    return np.array([value], dtype=np.float64)
-
-
-def _integers(*values):
-    return np.array(values, dtype=np.int64)
-
-
-def _column(weights):
+def _column(weights: np.ndarray) -> np.ndarray:
     return np.asarray(weights, dtype=np.float64)[:, None]
 
 
-def _dense(rows):
+def _dense(rows: Any) -> np.ndarray:
     return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
 
 
-def _as_samples(X):
-    """X as skl2onnx reads types off it: a DataFrame, or a numeric array in rows."""
+def _as_samples(X: Any) -> Any:
+    """X in a form whose types skl2onnx can read: a DataFrame, or a numeric array with samples in rows."""
     if hasattr(X, "columns"):
         return X
     X = X.toarray() if sp.issparse(X) else np.asarray(X)

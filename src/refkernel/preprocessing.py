@@ -50,7 +50,7 @@ class TargetScaler(TransformerMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             Training samples.
         y : array-like of shape (n_samples,), optional
-            -1 marks known outliers, which do not count.
+            -1 marks known outliers, which are ignored.
 
         Returns
         -------
@@ -134,14 +134,14 @@ class TargetScaler(TransformerMixin, BaseEstimator):
 
 
 class TargetImputer(SimpleImputer):
-    """scikit-learn's ``SimpleImputer`` with statistics of the target rows only: known outliers do not count.
+    """scikit-learn's ``SimpleImputer`` with statistics of the target rows only: known outliers are ignored.
 
     Parameters
     ----------
     missing_values : int, float, str, np.nan, None or pandas.NA, default=np.nan
-        The placeholder of missing values.
+        The placeholder for missing values.
     strategy : {"mean", "median", "most_frequent", "constant"} or callable, default="mean"
-        What to fill with.
+        How to compute the fill values.
     fill_value : str or number, optional
         The value for ``strategy="constant"``.
     copy : bool, default=True
@@ -174,7 +174,7 @@ class TargetImputer(SimpleImputer):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Training samples.
         y : array-like of shape (n_samples,), optional
-            -1 marks known outliers, which do not count.
+            -1 marks known outliers, which are ignored.
 
         Returns
         -------
@@ -198,7 +198,7 @@ class TargetImputer(SimpleImputer):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Training samples.
         y : array-like of shape (n_samples,), optional
-            -1 marks known outliers, which do not count.
+            -1 marks known outliers, which are ignored.
         **params
             Not used.
 

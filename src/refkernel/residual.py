@@ -21,7 +21,7 @@ from .references import GENERATED, ReferencesLike
 __all__ = ["ReferenceResidual"]
 
 WHOLE_SHARE = 1e-9
-"""Shares (of weights, of variance) that differ by less differ by the rounding of sums: 0.29 · 100 is 28.999999999999996."""
+"""Shares (of weights, of variance) that differ by less than this differ only by rounding: 0.29 · 100 is 28.999999999999996."""
 
 
 class ReferenceResidual(OutlierMixin, NestedParams):
@@ -42,7 +42,7 @@ class ReferenceResidual(OutlierMixin, NestedParams):
     references : str, array of shape (m, n_features) or strategy, default="subset"
         Where the references come from: see :class:`ReferenceMap`. Known outliers cannot be among them: their residual would be 0.
     nu : float in (0, 1], default=0.1
-        The share of those targets to reject: as many as possible without exceeding nu, but never all of them.
+        The share of these targets to reject: as many as possible without exceeding nu, but never all.
     rank : int or float in (0, 1), optional
         Use only the leading principal components of the references: at most this many (int), or the fewest that hold this share of
         their variance (float). All by default.
@@ -113,7 +113,7 @@ class ReferenceResidual(OutlierMixin, NestedParams):
         samples = self._validated(X, reset=True)
         training, weight = training_rows(samples, y, sample_weight)
         if training.targets.size < 2:
-            raise ValueError("The threshold needs targets beside the references, at least 2 in all; got 1 sample (n_samples = 1).")
+            raise ValueError("The threshold needs targets besides the references, at least 2 in total; got 1 sample (n_samples = 1).")
         reference_map = ReferenceMap(self.kernel, self.references, self.center, self.eigenvalue_floor, self.random_state)
         self.map_ = reference_map.resolve(training)
         self.rank_ = _components(self.rank, self.map_.eigenvalues_)

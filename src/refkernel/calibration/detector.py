@@ -11,10 +11,11 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, OutlierMixin
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state, get_tags, indexable
-from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from .._training import training_rows
 from .._typing import MatrixLike, RandomStateLike
-from .._validation import check_choice, is_number, target_mask
+from .._validation import check_choice, is_number
 from .held_out import HeldOut, HeldOutModels, Rows, by_folds, goes_own_way, has_own_way
 from .promise import Promise, benjamini_hochberg, promise
 from .scores import is_from, sign
@@ -25,7 +26,7 @@ METHODS = ("auto", "split", "cv", "loo")
 SCORED_BY = ("auto", "folds", "full")
 
 TIE = 1e-10
-"""Scores that differ by less, as a share, differ by rounding: equal samples need not get equal bits in different calls."""
+"""Scores that differ by less than this share differ only by rounding: equal samples may get different bits in different calls."""
 
 MOST_LEFT_OUT = 1024
 """With more targets "auto" is "cv": "loo" scores a new sample with as many models as there are targets."""
@@ -56,8 +57,8 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         faster method of its own. In a pipeline with fewer than 100 targets every step is still fitted n times, because a scaler that
         has seen the sample matters there. "auto" is "loo" for estimators with such a method and at most 1,024 targets, else "cv".
     confidence : float in (0, 1), optional
-        By default the promise holds on average over training sets. With ``confidence=0.9`` the threshold is lowered until the rate
-        of this very threshold stays below ``false_alarm_rate`` with probability 0.9.
+        By default the promise holds on average over training sets. With ``confidence=0.9`` the threshold is lowered until its
+        own rate stays below ``false_alarm_rate`` with probability 0.9.
     cv : int, splitter or iterable of (train, test), default=10
         The folds of "cv". An int shuffles. A splitter or an iterable splits the targets (rows with y != -1 and a weight above 0,
         numbered in their order) and must test each of them once.
@@ -86,7 +87,7 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         The promised rate, at most ``false_alarm_rate``: k / (n + 1) for a threshold at the k-th smallest of n scores. With
         ``confidence``, the bound that the rate stays below with that probability.
     false_alarm_interval_ : (float, float)
-        The interval that holds the rate of this very threshold with probability 0.9 (exact for "split" and continuous scores).
+        The interval that contains the rate of this particular threshold with probability 0.9 (exact for "split" and continuous scores).
     offset_ : float
         The k-th smallest calibration score, less a slack for rounding; ``decision_function = score_samples - offset_``.
     calibration_rank_ : int
@@ -96,13 +97,13 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
     calibration_indices_ : array of shape (n,)
         The row of X that each score belongs to.
     models_ : HeldOut
-        What scores new samples.
+        The models that score new samples.
     estimator_ : estimator
-        Fitted on all targets. Only there with ``scored_by="full"``, or for an estimator with its own method to leave samples out.
+        Fitted on all targets. Present only with ``scored_by="full"``, or for an estimator with its own method to leave samples out.
     method_, scored_by_ : str
-        What "auto" stood for.
+        The choice that "auto" led to.
     n_features_in_, feature_names_in_
-        Those of the estimator, if it has them.
+        Taken from the estimator, if it has them.
 
     Notes
     -----
@@ -126,7 +127,7 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
     where j >= t / (fdr (n + 1)).
 
     **Weights.** Rows of weight 0 are left out of everything. Other weights go to the estimator's ``fit``; each row calibrates once,
-    whatever its weight.
+    regardless of its weight.
 
     References
     ----------
@@ -351,17 +352,10 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         self.scored_by_ = "folds" if self.scored_by == "auto" or self.method_ == "split" else self.scored_by
 
     def _rows(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> Rows:
-        n = _num_samples(X)
-        weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        if weight.shape != (n,) or not np.isfinite(weight).all() or (weight < 0).any():
-            raise ValueError(f"sample_weight must hold {n} finite numbers >= 0, one for each row of X.")
-        is_target = np.ones(n, dtype=bool) if y is None else target_mask(X, y)
-        targets = np.flatnonzero(is_target & (weight > 0))
-        if targets.size == 0:
-            raise ValueError("Sample weights must contain at least one non-zero number among the targets: all are 0.")
+        training, weight = training_rows(X, y, sample_weight)
         passed = self.known_outliers == "pass" or (self.known_outliers == "auto" and is_from(self.estimator, "refkernel"))
-        outliers = np.flatnonzero(~is_target & (weight > 0)) if passed else np.empty(0, dtype=np.intp)
-        return Rows(X, targets, outliers, self._passed_weight(weight, sample_weight))
+        outliers = training.outliers if passed else np.empty(0, dtype=np.intp)
+        return Rows(X, training.targets, outliers, self._passed_weight(weight, sample_weight))
 
     def _passed_weight(self, weight: np.ndarray, given: npt.ArrayLike | None) -> np.ndarray | None:
         if given is None or has_fit_parameter(self.estimator, "sample_weight"):

@@ -1,6 +1,6 @@
-"""Models and the samples that they have not seen: the one thing that "split", "cv" and "loo" have in common.
+"""Models and the samples that they have not seen: what "split", "cv" and "loo" have in common.
 
-``HeldOut`` is the contract. An estimator that can leave out one sample at a time faster than by fitting anew offers, once fitted,
+``HeldOut`` is the contract. An estimator that can leave out one sample at a time faster than by refitting offers, once fitted,
 
     _leave_one_out(X, y=None, sample_weight=None) -> HeldOut
 
@@ -26,7 +26,7 @@ from .scores import last_step, normality
 __all__ = ["HeldOut", "HeldOutLastStep", "HeldOutModels", "Rows", "by_folds", "goes_own_way", "has_own_way"]
 
 HELD_FROM = 100
-"""With fewer samples, a scaler that has seen the sample left out makes it look too normal: up to 1.6 points more of new normals are
+"""With fewer samples, a scaler that has seen the sample left out makes it look too normal: up to 1.6 points more of new targets are
 rejected than promised at n = 35, up to 0.4 at n = 100."""
 
 

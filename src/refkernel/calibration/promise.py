@@ -1,7 +1,7 @@
 """What n calibration samples can promise: which order statistic to put a threshold at, and which discoveries to report.
 
 With s_(1) <= … <= s_(n) the calibration scores, rejecting below s_(k) rejects a new exchangeable sample with probability at most
-k / (n + 1). Given the calibration scores, and these continuous, that rate itself is distributed as Beta(k, n + 1 - k).
+k / (n + 1). Given continuous calibration scores, that rate itself is distributed as Beta(k, n + 1 - k).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .._validation import is_number
 __all__ = ["Promise", "benjamini_hochberg", "check_rate", "least_rate", "needed_samples", "promise"]
 
 WHOLE = 1e-9
-"""Counts that differ by less differ by rounding: 0.29 · 100 is 28.999999999999996."""
+"""Counts that differ by less than this differ only by rounding: 0.29 · 100 is 28.999999999999996."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Promise:
     confidence: float | None = None
 
     def interval(self, level: float = 0.9) -> tuple[float, float]:
-        """Compute the interval that holds the rate of this threshold with probability ``level``.
+        """Compute the interval that contains the rate of this threshold with probability ``level``.
 
         Parameters
         ----------

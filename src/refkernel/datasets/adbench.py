@@ -9,6 +9,8 @@ from pathlib import Path
 
 from .published import PublishedFiles
 
+__all__ = ["FILES", "downloaded_paths"]
+
 COMMIT = "3dac8221081e190f157d78e93bfa8867f90d0965"
 SHA256 = {
     "6_cardio.npz": "bc5009bde6930b4d298b594f31b34485a9a17210cff0e8fb00a8c3068b885a2d",
@@ -46,5 +48,5 @@ FILES = PublishedFiles(
 
 
 def downloaded_paths() -> list[Path]:
-    """The files in the cache; those that it lacks are downloaded (9 MB in all)."""
+    """The files in the cache; missing ones are downloaded (9 MB in total)."""
     return [FILES.cached_path(name) for name in SHA256]

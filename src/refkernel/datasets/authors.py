@@ -1,17 +1,17 @@
-"""The authors' files: found or downloaded, checked against their SHA-256, parsed.
+"""The authors' files: found locally or downloaded, checked against their SHA-256, and parsed.
 
 GitHub ``JenniRaitoharju/GeneralizedReferenceKernel`` (MIT licence), at a pinned commit.
 """
 
 from __future__ import annotations
 
-import os
 from functools import lru_cache
 from io import BytesIO
 from typing import NamedTuple
 
 import numpy as np
 
+from .._typing import StrPath
 from .published import PublishedFiles
 
 __all__ = ["Arrays", "read_split"]
@@ -53,7 +53,7 @@ class Arrays(NamedTuple):
     y_test: np.ndarray
 
 
-def read_split(name: str, split: int, data_dir: str | os.PathLike[str] | None = None) -> Arrays:
+def read_split(name: str, split: int, data_dir: StrPath | None = None) -> Arrays:
     """Split number ``split`` (from 0) of the file ``name``."""
     return _parse(FILES.content(name, data_dir))[split]
 

@@ -1,4 +1,4 @@
-"""Files that others published: found or downloaded, and checked against their SHA-256.
+"""Files published by others: found locally or downloaded, and checked against their SHA-256.
 
 A file whose bytes differ from the published ones is never parsed, and never stays in the cache.
 """
@@ -12,10 +12,13 @@ from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
+from .._typing import StrPath
 from ..exceptions import DataError, DownloadError
 
+__all__ = ["PublishedFiles"]
+
 TIMEOUT = 30
-"""Seconds to wait for an answer of the server."""
+"""Seconds to wait for the server."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,11 @@ class PublishedFiles:
 
     @property
     def by_hand(self) -> str:
-        """How to get them without a download of ours."""
+        """How to get the files without our download."""
         where = f"(data_dir=, --data-dir, or REFKERNEL_DATA with them in {self.folder}/)"
         return f"get the files by hand from {self.page} and pass their folder {where}"
 
-    def content(self, name: str, data_dir: str | os.PathLike[str] | None = None) -> bytes:
+    def content(self, name: str, data_dir: StrPath | None = None) -> bytes:
         """The verified bytes of a file: from data_dir, else REFKERNEL_DATA, else the cache, else downloaded into it."""
         path = self._local_path(name, data_dir) or self.cached_path(name)
         content = path.read_bytes()
@@ -67,8 +70,8 @@ class PublishedFiles:
             ) from error
         return path
 
-    def _local_path(self, name: str, data_dir: str | os.PathLike[str] | None) -> Path | None:
-        """The file where the user keeps it; None if it must come from the cache."""
+    def _local_path(self, name: str, data_dir: StrPath | None) -> Path | None:
+        """The user's own copy of the file; None if it must come from the cache."""
         if data_dir is not None:
             path = Path(data_dir) / name
             if not path.is_file():

@@ -1,14 +1,14 @@
-"""The table of the tasks, and how one is loaded."""
+"""The table of tasks, and the function that loads one."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Literal
 
 import numpy as np
 
+from .._typing import StrPath
 from .._validation import OUTLIER
 from ..preprocessing import TargetScaler
 from . import authors, embedded
@@ -78,7 +78,7 @@ class Split:
     y_train : ndarray of shape (n_train,)
         +1 for targets, -1 for outliers.
     X_test : ndarray of shape (n_test, n_features)
-        Test samples in rows, standardised as the training samples are.
+        Test samples in rows, standardised like the training samples.
     y_test : ndarray of shape (n_test,)
         +1 for targets, -1 for outliers.
 
@@ -141,7 +141,7 @@ def list_tasks(splits: SplitsName = "embedded") -> list[Task]:
     return [task for task in TASKS.values() if task.embedded or splits == "authors"]
 
 
-def load_task(name: str, split: int = 0, *, splits: SplitsName = "embedded", data_dir: str | os.PathLike[str] | None = None) -> Split:
+def load_task(name: str, split: int = 0, *, splits: SplitsName = "embedded", data_dir: StrPath | None = None) -> Split:
     """Load one split of one of the article's tasks, ready to train on.
 
     Parameters
@@ -152,7 +152,7 @@ def load_task(name: str, split: int = 0, *, splits: SplitsName = "embedded", dat
         The number of the split, 0 to 4.
     splits : {"embedded", "authors"}, default="embedded"
         "embedded" for our own splits of the embedded data: 70 % of each class for training, drawn by
-        ``numpy.random.RandomState(split)``, one split for all tasks of a data set, rows in the data's order; standardised by
+        ``numpy.random.RandomState(split)``, the same split for all tasks of a data set, with rows in their original order; standardised by
         ``TargetScaler``. "authors" for the splits that the article's authors published, taken as they are.
     data_dir : str or path, optional
         The folder of the authors' .mat files. By default ``$REFKERNEL_DATA/authors`` if the file is there, otherwise the user's cache
@@ -161,7 +161,7 @@ def load_task(name: str, split: int = 0, *, splits: SplitsName = "embedded", dat
     Returns
     -------
     Split
-        The samples and labels, as arrays that are yours to change.
+        The samples and labels, in new arrays.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Experiments, which the library never imports: the article's, the study, and what experiments share (units, statistics, pages)."""
+"""Experiments, which the library never imports: the article's, the study, the benchmark, and what they share."""

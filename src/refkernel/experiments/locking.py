@@ -1,7 +1,7 @@
 """One writer at a time in a folder.
 
-The operating system holds the lock for the open file, and frees it when the process ends, however it ends: no lock is ever left over.
-The lock file itself stays, because a file that is removed while another process opens it would protect nothing.
+The operating system holds the lock for the open file, and releases it when the process ends, even by a crash: no lock is ever left over.
+The lock file itself stays, because removing it while another process opens it would protect nothing.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ..exceptions import ResultsError
 LOCK_NAME = ".lock"
 ELSEWHERE = "Name another folder with --out"
 HELD = (errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK, errno.EDEADLK)
-"""What the system answers when another process holds the lock."""
+"""Error codes that mean that another process holds the lock."""
 
 if os.name == "nt":
     import msvcrt
 
     LOCKED_BYTE = 2**30
-    """Windows keeps others from reading a locked byte; this one lies beyond the text."""
+    """Windows does not let others read a locked byte; this one lies beyond the text."""
 
     def _lock(descriptor: int) -> None:
         os.lseek(descriptor, LOCKED_BYTE, os.SEEK_SET)
@@ -39,7 +39,7 @@ else:
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Hold a folder, made if need be, while the block runs; a ResultsError if another process (or another run in this one) holds it."""
+    """Lock a folder, created if necessary, while the block runs; raise ResultsError if another process or run holds the lock."""
     path = folder / LOCK_NAME
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -61,9 +61,9 @@ def _claim(descriptor: int, path: Path) -> None:
             raise ResultsError(
                 f"Another process{_holder(path)} is writing into {path.parent}. Wait for it to finish, or name another folder with --out."
             ) from error
-        warnings.warn(f"{path.parent} cannot be locked ({error}): let no other process write into it.", stacklevel=4)
+        warnings.warn(f"{path.parent} cannot be locked ({error}): make sure that no other process writes into it.", stacklevel=4)
     os.lseek(descriptor, 0, os.SEEK_SET)
-    os.write(descriptor, f"{os.getpid():<20}\n".encode())  # as wide as any number, so that nothing of an older one remains
+    os.write(descriptor, f"{os.getpid():<20}\n".encode())  # padded, so that it covers an older number
 
 
 def _holder(path: Path) -> str:

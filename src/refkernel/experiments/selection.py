@@ -1,4 +1,4 @@
-"""What validation chooses, and how the choice is scored: the same for every experiment."""
+"""How validation chooses, and how its choice is scored: the same for every experiment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TIE_DECIMALS = 12
 
 
 def first_best(scores: np.ndarray) -> tuple[int, ...]:
-    """Where a table of mean scores is largest; of ties, which rounding must not break, the first."""
+    """The index of the largest mean score; if several tie up to rounding, the first."""
     return tuple(int(i) for i in np.unravel_index(scores.round(TIE_DECIMALS).argmax(), scores.shape))
 
 

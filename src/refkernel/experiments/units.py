@@ -1,6 +1,6 @@
 """Experiments as rows on disk: units run in parallel, and a run that was cut off continues where it stopped.
 
-A results folder holds rows.csv, one block of rows a unit, and run.json: the settings, the circumstances, and the time it took.
+A results folder holds rows.csv, with one block of rows for each unit, and run.json: settings, versions, machine and times.
 """
 
 from __future__ import annotations
@@ -11,23 +11,35 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from io import StringIO
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from joblib import Parallel, delayed
 
 from .._files import append_text, write_text
+from .._typing import StrPath
 from ..exceptions import ResultsError
 from .locking import ELSEWHERE, only_writer
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ROWS, RUN = "rows.csv", "run.json"
 
 
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with the number of finished units and their total number."""
+
+
+def no_progress(done: int, total: int) -> None:
+    """Show nothing."""
+
+
 class HasKey(Protocol):
-    """A unit: ``key`` holds the columns that tell its rows from those of other units."""
+    """A unit: ``key`` holds the columns that identify its rows."""
 
     @property
     def key(self) -> dict[str, Any]: ...
@@ -39,16 +51,16 @@ def run_units(
     size: int,
     columns: Sequence[str],
     settings: dict[str, Any],
-    out: str | os.PathLike[str],
+    out: StrPath,
     *,
     jobs: int = 1,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = no_progress,
     facts: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Compute what the folder ``out`` lacks; returns the contents of its run.json, with seconds by stage.
+    """Compute the units that the folder ``out`` lacks, and return the contents of its run.json, with seconds by stage.
 
     ``compute(unit)`` returns the ``size`` rows of a unit and the seconds of its stages. Rows are appended unit by unit, in the same
-    order whatever ``jobs`` is; ``progress(done, total)`` is called as units finish; ``facts`` go into run.json at the end. A folder with
+    order for any ``jobs``; ``progress(done, total)`` is called as units finish; ``facts`` go into run.json at the end. A folder with
     other ``settings``, or one that another process is writing, is refused.
     """
     out = Path(out)
@@ -70,11 +82,27 @@ def run_units(
     return found
 
 
-def read_run(folder: str | os.PathLike[str]) -> dict[str, Any]:
+def read_run(folder: StrPath) -> dict[str, Any]:
     """What run.json says; empty if there is none, since pages can do without it."""
     path = Path(folder) / RUN
     run = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return {name: value for name, value in run.items() if value is not None}
+
+
+def read_rows(folder: StrPath, command: str, columns: Iterable[str], **options: Any) -> pd.DataFrame:
+    """The rows that ``refkernel command`` wrote into a folder, checked for these columns; ``options`` go to pandas."""
+    import pandas as pd  # only reading needs it
+
+    path = Path(folder) / ROWS
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist. Run `refkernel {command} --out {folder}` first, or name another folder.")
+    rows = pd.read_csv(path, **options)
+    missing = [name for name in columns if name not in rows]
+    if missing:
+        raise ValueError(f"{path} lacks the columns {', '.join(missing)}. It is not the rows.csv of `refkernel {command}`.")
+    if rows.empty:
+        raise ValueError(f"{path} holds no run yet. Let `refkernel {command}` finish at least one.")
+    return rows
 
 
 def _prepare(out: Path, settings: dict[str, Any]) -> dict[str, Any]:
@@ -115,7 +143,7 @@ def _finished_units(path: Path, units: Sequence[HasKey], size: int, columns: Seq
         raise ResultsError(f"{path} does not begin with the columns of this version. {ELSEWHERE}, or delete this one.")
     done = (len(complete) - 1) // size
     if done > len(units):
-        raise ResultsError(f"{path} holds more rows than this run has. {ELSEWHERE}, or delete this one.")
+        raise ResultsError(f"{path} holds more rows than this run would write. {ELSEWHERE}, or delete this one.")
     for number, row in enumerate(csv.DictReader(complete[: 1 + done * size])):
         key = units[number // size].key
         if None in row.values() or any(row[name] != str(value) for name, value in key.items()):

@@ -94,7 +94,7 @@ class Kernel(BaseEstimator):
 
     @property
     def precision(self) -> float:
-        """Sums of kernel values, added up in another order, agree to this share of their size."""
+        """The share of their size to which sums of kernel values agree if added up in another order."""
         return PRECISION
 
     def in_map(self) -> Kernel:
@@ -103,12 +103,12 @@ class Kernel(BaseEstimator):
         Returns
         -------
         Kernel
-            The kernel itself, unless its default width is another one there.
+            The kernel itself, unless its default width differs under a map.
         """
         return self
 
     def resolve(self, rows: TrainingRows, sample_weight: np.ndarray | None = None, random_state: RandomStateLike = None) -> Kernel:
-        """Fix every parameter that depends on data, by the target rows; ``self`` stays as it is.
+        """Fix every parameter that depends on data, using the target rows; ``self`` is not changed.
 
         Parameters
         ----------
@@ -122,19 +122,19 @@ class Kernel(BaseEstimator):
         Returns
         -------
         Kernel
-            The kernel that is ready to use.
+            A kernel that is ready to use.
         """
         return self
 
     def fit(self, X: MatrixLike, y: npt.ArrayLike | None = None, sample_weight: np.ndarray | None = None) -> Any:
-        """Resolve the kernel on the rows of X; ``self`` stays as it is.
+        """Resolve the kernel on the rows of X; ``self`` is not changed.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows that a width is measured on.
+            The rows on which the width is measured.
         y : array-like of shape (n_samples,), optional
-            -1 marks known outliers, which do not count.
+            -1 marks known outliers, which are ignored.
         sample_weight : ndarray of shape (n_targets,), optional
             The weight of each target.
 
@@ -207,7 +207,7 @@ class Kernel(BaseEstimator):
         return None
 
     def of_squared_distances(self, negative: np.ndarray) -> np.ndarray:
-        """Compute kernel values from distances; only for kernels that ``shares_distances``.
+        """Compute kernel values from distances; only for kernels with ``shares_distances``.
 
         Parameters
         ----------

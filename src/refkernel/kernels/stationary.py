@@ -31,7 +31,7 @@ NO_WIDTH = "This {} has no width yet: call k = k.fit(X) first (fit returns the k
 
 
 class Stationary(Kernel):
-    """What the stationary kernels share: k(x, x) = 1, and a width that ``resolve`` measures unless it is given."""
+    """Common code of the stationary kernels: k(x, x) = 1, and a width that ``resolve`` measures unless it is given."""
 
     positive_definite = True
     vanishes = True
@@ -56,21 +56,21 @@ class RBF(Stationary):
     scale : float, array-like of shape (n_features,), "neighbours" or None, default=None
         A number is the article's width rule: sigma² = scale · (mean squared distance over all pairs that ``fit`` sees).
         "neighbours" is a narrow width that follows the data: sigma = 0.35 · (median over rows of the root mean squared distance to the 5
-        nearest rows), and at least so wide that 95 % of the rows have a neighbour within 5 sigma. Repeated rows count once, and at most
+        nearest rows), but wide enough that 95 % of the rows have a neighbour within 5 sigma. Repeated rows count once, and at most
         1,000 rows are measured.
         None is "neighbours" if a classifier uses this kernel directly, and 1.0 under a reference map.
     sigma : float or array-like of shape (n_features,), optional
         A fixed width; ``scale`` is then not used.
     fit_on : {"references", "training"}, default="references"
-        Whose distances a reference map measures: those of the references (the authors' code) or of the
-        training samples (the article's text).
+        The rows whose distances a reference map measures: the references (the authors' code) or the training
+        samples (the article's text).
     gamma : float, "scale" or "auto", optional
-        scikit-learn's way to say the width: gamma = 1 / (2 sigma²); "scale" is 1 / (d · variance of X), "auto" is 1 / d.
+        scikit-learn's parameter for the width: gamma = 1 / (2 sigma²); "scale" is 1 / (d · variance of X), "auto" is 1 / d.
         ``scale`` is then not used.
 
     Notes
     -----
-    An array gives every feature a width of its own: k(x, z) = exp(-Σ_j (x_j - z_j)² / (2 sigma_j²)), where
+    An array gives every feature its own width: k(x, z) = exp(-Σ_j (x_j - z_j)² / (2 sigma_j²)), where
     sigma_j² = scale_j · (mean squared distance), so equal entries are the same as one number.
 
     The relation to scikit-learn: the mean squared distance is 2 d v for d features of average variance v, so that ``scale`` stands
@@ -164,7 +164,7 @@ class RBF(Stationary):
         return self.sigma
 
     def _scaled(self, X: Any, Z: Any) -> tuple[Any, Any, Any]:
-        """(unit, X, Z) whose distances in this unit are those of the kernel."""
+        """(unit, X, Z), scaled so that distances in this unit are the kernel's."""
         sigma = self._width()
         if np.ndim(sigma) == 0:
             return sigma, X, Z
@@ -184,7 +184,7 @@ class Laplacian(Stationary):
     gamma : float, "scale" or "auto", optional
         A fixed gamma, or scikit-learn's rules: "scale" is 1 / (d · variance of X), "auto" is 1 / d. ``scale`` is then not used.
     fit_on : {"references", "training"}, default="references"
-        Whose distances a reference map measures.
+        The rows whose distances a reference map measures.
 
     Examples
     --------

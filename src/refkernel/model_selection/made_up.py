@@ -15,6 +15,8 @@ from ..pseudo_outliers import as_pseudo_outliers
 from ..pseudo_outliers.table import stacked
 from .engine import Task
 
+__all__ = ["with_made_up"]
+
 FEWEST, MOST = 50, 500
 """Made-up outliers of a fold: as many as it has training targets, within these limits."""
 

@@ -2,8 +2,8 @@
 
 A model file is a zip archive in the format of skops, which rebuilds objects from plain data. Two things are added: the entry
 ``refkernel.json`` says what the model is and what made it, and the archive's comment ends in the SHA-256 of all bytes before it, so that
-no changed byte goes unnoticed. The checksum finds damage. Against forgery there are limits on size (``sealed``), closed lists of what may
-be rebuilt (``known``, ``schema``) and a check of the arrays against each other (``checks``). SECURITY.md states what is promised.
+no changed byte goes unnoticed. The checksum finds damage. Against forgery there are size limits (``sealed``), closed lists of what may be
+rebuilt (``known``, ``schema``) and checks that the arrays fit together (``checks``). SECURITY.md states the promises.
 
 Needs the extra ``save`` (skops).
 """
@@ -18,14 +18,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import isclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from zipfile import ZipFile
 
 import sklearn
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .._files import write_bytes
+from .._typing import StrPath
 from ..exceptions import ModelFileError, printable
 from .checks import check_model
 from .description import FORMAT, description
@@ -38,23 +41,41 @@ __all__ = ["INTERNAL_TYPES", "ModelFileError", "SavedModel", "known_types", "loa
 
 @dataclass(frozen=True)
 class SavedModel:
-    """A model and what its file says about it."""
+    """A model, and what its file says about it.
+
+    Parameters
+    ----------
+    model : estimator
+        The model.
+    metadata : dict
+        As :func:`read_about` returns it.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, refkernel as rk
+    >>> from refkernel.persistence import open_model
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = rk.save(rk.SVDD().fit(np.eye(3)), f"{folder.name}/model.rk")
+    >>> open_model(path).metadata["model"]
+    'refkernel.svdd.SVDD'
+    >>> folder.cleanup()
+    """
 
     model: Any
     metadata: dict[str, Any]
 
 
-def save(model, path, *, about=None) -> Path:
+def save(model: BaseEstimator, path: StrPath, *, about: dict[str, Any] | None = None) -> Path:
     """Write a fitted estimator or pipeline to a file, whole or not at all.
 
     Parameters
     ----------
     model : estimator
-        A fitted estimator of this package or of scikit-learn, or a pipeline or search of such.
+        A fitted estimator of this package or of scikit-learn, or a pipeline or search made of them.
     path : path
         The file to write; one that exists is replaced.
     about : dict, optional
-        Anything to keep with the model that is plain JSON: strings, numbers, booleans, None, lists and dicts with strings as keys.
+        Anything to keep with the model, as plain JSON: strings, numbers, booleans, None, lists, and dicts with string keys.
 
     Returns
     -------
@@ -63,8 +84,8 @@ def save(model, path, *, about=None) -> Path:
 
     Notes
     -----
-    A model whose kernel or scoring is a function or a class of your own can be saved if that is at the top level of a module, where it is
-    found again by its name. ``load`` asks for its name in ``trusted``.
+    A model that uses your own function or class as a kernel or scorer can be saved if that is defined at the top level of a module, where
+    it can be found again by its name. ``load`` needs the name in ``trusted``.
 
     Examples
     --------
@@ -95,16 +116,16 @@ def save(model, path, *, about=None) -> Path:
     return write_bytes(path, seal({**entries, ABOUT_ENTRY: json.dumps(metadata, indent=1).encode()}), "The model")
 
 
-def load(path, *, trusted: Sequence[str] = (), max_bytes: int | None = None) -> Any:
-    """Rebuild the model of a file that ``save`` has written. No code of the file runs.
+def load(path: StrPath, *, trusted: Sequence[str] = (), max_bytes: int | None = None) -> Any:
+    """Rebuild the model from a file that ``save`` wrote. No code from the file runs.
 
     Parameters
     ----------
     path : path
         The file.
     trusted : list of str
-        Full names ("module.Name") of types and functions to accept besides those that :func:`known_types` lists. They are imported, and may
-        be called: list only what you know.
+        Full names ("module.Name") of types and functions to accept besides those that :func:`known_types` lists. They are imported and may
+        be called: list only what you trust.
     max_bytes : int, optional
         Accept contents up to this size. By default 2 GB, and above 64 MB no more than 20 times the size of the file.
 
@@ -116,18 +137,18 @@ def load(path, *, trusted: Sequence[str] = (), max_bytes: int | None = None) -> 
     Raises
     ------
     ModelFileError
-        If there is no such file, or it is damaged, not a model file, too new, too large, or holds types that are not known to be safe.
+        If the file does not exist, is damaged, is not a model file, is too new or too large, or holds types that are not known to be safe.
 
     Warns
     -----
     UserWarning
-        If another version of scikit-learn made the file.
+        If the file was saved with another version of scikit-learn.
     """
     return open_model(path, trusted=trusted, max_bytes=max_bytes).model
 
 
-def open_model(path, *, trusted: Sequence[str] = (), max_bytes: int | None = None) -> SavedModel:
-    """``load`` and ``read_about`` in one reading of the file.
+def open_model(path: StrPath, *, trusted: Sequence[str] = (), max_bytes: int | None = None) -> SavedModel:
+    """Load a model and its metadata, reading the file once.
 
     Parameters
     ----------
@@ -153,14 +174,14 @@ def open_model(path, *, trusted: Sequence[str] = (), max_bytes: int | None = Non
     _warn_of_other_version(file.path, file.metadata["versions"].get("scikit-learn"))
     with reading(file.path):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InconsistentVersionWarning)  # said above, once, and without the file's own words
+            warnings.simplefilter("ignore", InconsistentVersionWarning)  # reported above, once, without quoting the file
             model = skops_io.loads(_archive(entries | {SCHEMA_ENTRY: json.dumps(schema).encode()}), trusted=names)
         check_model(file.path, model, file.metadata)
     return SavedModel(model, file.metadata)
 
 
-def read_about(path, *, max_bytes: int | None = None) -> dict[str, Any]:
-    """What a model file says about itself, without building the model.
+def read_about(path: StrPath, *, max_bytes: int | None = None) -> dict[str, Any]:
+    """Read what a model file says about itself, without building the model.
 
     Parameters
     ----------
@@ -173,13 +194,13 @@ def read_about(path, *, max_bytes: int | None = None) -> dict[str, Any]:
     -------
     dict
         ``format``, ``package``, ``versions`` (of python and the libraries), ``created`` (UTC), ``model`` (its class), ``n_features_in``
-        and ``feature_names_in`` (None where the model has none), ``other_types`` (what ``load`` wants in ``trusted``), and the user's
-        ``about``. All of it is what the file claims.
+        and ``feature_names_in`` (None if the model has none), ``other_types`` (the names that ``load`` needs in ``trusted``), and the
+        user's ``about``. All of this is what the file claims; nothing proves it.
     """
     return SealedFile(Path(path), max_bytes).metadata
 
 
-def _skops_io():
+def _skops_io() -> ModuleType:
     try:
         import skops.io
     except ImportError as error:
@@ -187,8 +208,8 @@ def _skops_io():
     return skops.io
 
 
-def _checked_about(about) -> dict:
-    """The user's dict, if it comes back from JSON as it is."""
+def _checked_about(about: dict[str, Any] | None) -> dict[str, Any]:
+    """The user's dict, after checking that a round trip through JSON does not change it."""
     about = {} if about is None else about
     try:
         is_plain = isinstance(about, dict) and json.loads(json.dumps(about, allow_nan=False)) == about
@@ -196,51 +217,55 @@ def _checked_about(about) -> dict:
         is_plain = False
     if not is_plain:
         raise ValueError(
-            f"about={about!r} is not plain JSON: pass a dict of strings, finite numbers, booleans, None, lists and dicts, with strings as "
+            f"about={about!r} is not plain JSON: pass a dict of strings, finite numbers, booleans, None, lists and dicts, with string "
             "keys (no tuples, arrays or dates)."
         )
     return about
 
 
-def _checked_names(trusted) -> set[str]:
+def _checked_names(trusted: Sequence[str]) -> set[str]:
     if isinstance(trusted, str) or not all(isinstance(name, str) for name in trusted):
         raise TypeError(f'trusted={trusted!r} must be a list of full names, such as ["module.Name"].')
     return set(trusted)
 
 
-def _check_can_be_found(schema, names) -> None:
-    """Every function and class of the user must be what its name finds in its module: the file holds no more than the name."""
+def _check_can_be_found(schema: Any, names: list[str]) -> None:
+    """Raise unless every function and class of the user can be found by its name: the file stores nothing else about it."""
     for node in nodes(schema):
         module, name = node["__module__"], node["__class__"]
         if f"{module}.{name}" in names and not _is_found(node, module, name):
             raise ModelFileError(
-                f"{module}.{name} cannot be saved with the model: the file keeps only its name, and by that name it cannot be found again. "
-                "Define it at the top level of a module of its own (not in a script, notebook or function, and no lambda), best as a "
-                'subclass of refkernel.kernels.Kernel if it is a kernel, fit again, and load with trusted=["module.Name"].'
+                f"{module}.{name} cannot be saved with the model: the file stores only its name, and importing that does not give it back. "
+                "Define it at the top level of a module (not in a script, notebook or function, and not as a lambda), preferably as a "
+                'subclass of refkernel.kernels.Kernel if it is a kernel. Fit again, save, and load with trusted=["module.Name"].'
             )
 
 
-def _is_found(node, module, name) -> bool:
+def _is_found(node: dict[str, Any], module: str, name: str) -> bool:
     found = getattr(sys.modules.get(module), name, None)
-    if module == "__main__":  # another one in every session
+    if module == "__main__":  # a different module in every process
         return False
     return id(found) == node["__id__"] if node["__loader__"] in ("FunctionNode", "TypeNode") else isclass(found)
 
 
-def _warn_of_other_version(path, made_with) -> None:
+def _warn_of_other_version(path: Path, made_with: str | None) -> None:
     if made_with != sklearn.__version__:
         warnings.warn(
-            f"{path} was made with scikit-learn {printable(str(made_with))}, and this is {sklearn.__version__}: results may differ. Check "
-            "them and save the model again, or fit it anew.",
+            f"{path} was saved with scikit-learn {printable(str(made_with))}, but {sklearn.__version__} is installed: results may differ. "
+            "Check them and save the model again, or fit it again.",
             UserWarning,
             stacklevel=4,
         )
 
 
-def _archive(entries) -> bytes:
-    """The entries as skops takes them, each as long as it was found to be."""
+def _archive(entries: dict[str, bytes]) -> bytes:
+    """The entries as an archive for skops. It is written anew, so that no declared size differs from the content."""
     buffer = io.BytesIO()
     with ZipFile(buffer, "w") as archive:
         for name, content in entries.items():
             archive.writestr(name, content)
     return buffer.getvalue()
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,15 +1,16 @@
-"""The parts of a loaded model against each other: shapes, types and index ranges, before anything is computed with them.
+"""Checks that the parts of a loaded model fit together: shapes, types and index ranges, before anything is computed.
 
-``RULES`` says for each attribute what it must be. A shape is a tuple of sizes; a size is a number, or the name of one, which must be the
-same wherever the object uses it: ``d`` is the number of features. Names of classes are enough, as a file can only hold known ones.
+``RULES`` holds a rule for each attribute. A shape is a tuple of sizes; a size is a number or a name, and a name must stand for the same
+number throughout an object: ``d`` is the number of features. Classes are identified by name, since a file can only hold known ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,15 @@ from sklearn.preprocessing import OneHotEncoder
 
 from ..exceptions import ModelFileError
 
+__all__ = ["check_model"]
+
 MT19937_WORDS = 624
-"""The length of a RandomState's key: its position reaches from 0 to this, and NumPy does not check it."""
+"""The length of a RandomState's key: positions run from 0 to this, and NumPy does not check them."""
 
 
 @dataclass(frozen=True)
 class Array:
-    """Finite floats of a shape; integers from ``lowest`` on where that is given; booleans where ``dtype`` says so."""
+    """An array of this shape: finite floats, integers >= ``lowest`` if that is given, or booleans for ``dtype="b"``."""
 
     shape: tuple[int | str, ...]
     lowest: int | None = None
@@ -45,7 +48,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Number:
-    """A finite number; a whole one from ``lowest`` on where that is given. ``size`` names it as a size."""
+    """A finite number, or an integer >= ``lowest`` if that is given. ``size`` is the name of the size that it defines."""
 
     lowest: int | None = None
     size: str | None = None
@@ -53,7 +56,7 @@ class Number:
     def problem(self, value: Any, sizes: dict[str, int]) -> str | None:
         kind: Any = Real if self.lowest is None else Integral
         if isinstance(value, bool | np.bool_) or not isinstance(value, kind) or not np.isfinite(float(value)):
-            return f"is not a {'finite' if self.lowest is None else 'whole'} number: {_shown(value)}"
+            return f"is not a {'finite number' if self.lowest is None else 'whole number'}: {_shown(value)}"
         if self.lowest is not None and value < self.lowest:
             return f"is {value}, below {self.lowest}"
         return None if self.size is None or _fits(self.size, int(value), sizes) else f"is {value}, not {sizes[self.size]}"
@@ -61,7 +64,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Part:
-    """A kernel or a map: an object of its own, or a function or name that stands for one."""
+    """A kernel or a map: an object, or a function or name that stands for one."""
 
     def problem(self, value: Any, sizes: dict[str, int]) -> str | None:
         if not isinstance(value, BaseEstimator | str) and not callable(value):
@@ -73,7 +76,7 @@ class Part:
 Rule = Array | Number | Part
 
 FEATURES: dict[str, Rule] = {"n_features_in_": Number(1, size="d")}
-"""Of every object that has these attributes: it comes first, and gives ``d``."""
+"""Checked first, on every object that has the attribute: it defines ``d``."""
 
 RULES: dict[str, dict[str, Rule]] = {
     "support": {
@@ -113,30 +116,30 @@ RULES_OF = {
     "Neighbours": ("columns",),
     "Residual": ("columns",),
 }
-"""Which rules hold for which class. A fitted object lacks none of the attributes, but for NEEDLESS ones."""
+"""The rules for each class. A fitted object has all of the attributes, except perhaps the OPTIONAL ones."""
 
-NEEDLESS = {"radius_", "duality_gap_"}
+OPTIONAL = {"radius_", "duality_gap_"}
 
 
-def check_model(path, model: Any, metadata: dict[str, Any]) -> None:
-    """An error for the first part of a model that does not fit the rest of it."""
+def check_model(path: Path, model: Any, metadata: dict[str, Any]) -> None:
+    """Raise for the first part of a model that does not fit the rest."""
     for name, part in parts(model):
         _add_new_parameters(part)
         problem = _problem(part)
         if problem:
             raise ModelFileError(
                 f"{path} holds a model whose parts do not fit together: {name + '.' if name else ''}{problem}. The file is damaged or "
-                f"forged, or refkernel {metadata['versions'].get('refkernel')}, which made it, kept models in another way: fit it again."
+                f"forged, or refkernel {metadata['versions'].get('refkernel')}, which saved it, stored models differently: fit it again."
             )
     claimed = metadata["n_features_in"]
     if claimed is not None and getattr(model, "n_features_in_", claimed) != claimed:
         raise ModelFileError(
-            f"{path} claims a model of {claimed} features and holds one of {model.n_features_in_}. It is damaged or forged."
+            f"{path} claims to hold a model of {claimed} features, but its model has {model.n_features_in_}. It is damaged or forged."
         )
 
 
 def parts(model: Any) -> Iterator[tuple[str, Any]]:
-    """Every object inside a model that can be wrong, with the names that lead to it."""
+    """Every object inside a model, with the path of attribute names that leads to it."""
     waiting, seen = [("", model)], {id(model)}
     while waiting:
         name, value = waiting.pop()
@@ -147,7 +150,7 @@ def parts(model: Any) -> Iterator[tuple[str, Any]]:
                 waiting.append((f"{name}.{key}" if name else str(key), inner))
 
 
-def _inside(value):
+def _inside(value: Any) -> Iterable[tuple[Any, Any]]:
     if isinstance(value, dict):
         return value.items()
     if isinstance(value, list | tuple | set) or (isinstance(value, np.ndarray) and value.dtype == object and value.ndim):
@@ -155,15 +158,15 @@ def _inside(value):
     return vars(value).items() if hasattr(value, "__dict__") and not isinstance(value, type) and not callable(value) else ()
 
 
-def _add_new_parameters(part) -> None:
-    """Parameters that an earlier version did not have get their defaults. Mutates the part."""
+def _add_new_parameters(part: Any) -> None:
+    """Give parameters that did not exist when the part was saved their defaults. Mutates the part."""
     if isinstance(part, BaseEstimator) and type(part).__module__.partition(".")[0] == "refkernel":
         for name, parameter in signature(type(part).__init__).parameters.items():
             if not hasattr(part, name) and parameter.default is not Parameter.empty:
                 setattr(part, name, clone(parameter.default, safe=False))
 
 
-def _problem(part) -> str | None:
+def _problem(part: Any) -> str | None:
     if sp.issparse(part):
         part.check_format(full_check=True)
         return None
@@ -177,11 +180,12 @@ def _problem(part) -> str | None:
     return None
 
 
-def _attribute_problem(part) -> str | None:
+def _attribute_problem(part: Any) -> str | None:
     rules = dict(FEATURES)
     for group in RULES_OF.get(type(part).__name__, ()):
         rules |= RULES[group]
-    held, sizes = vars(part), {}  # type: dict[str, Any], dict[str, int]
+    held = vars(part)
+    sizes: dict[str, int] = {}
     fitted = any(name.endswith("_") and not name.startswith("_") for name in held) or type(part).__name__ == "Factor"
     for name, rule in rules.items():
         if name in held:
@@ -190,12 +194,12 @@ def _attribute_problem(part) -> str | None:
             problem = rule.problem(held[name], sizes)
             if problem:
                 return f"{name} {problem}"
-        elif fitted and name not in NEEDLESS and (name != "n_features_in_" or _takes_samples(part)):
+        elif fitted and name not in OPTIONAL and (name != "n_features_in_" or _takes_samples(part)):
             return f"{name} is missing"
     return _names_problem(held, sizes) or _index_problem(part, held, sizes)
 
 
-def _names_problem(held, sizes) -> str | None:
+def _names_problem(held: dict[str, Any], sizes: dict[str, int]) -> str | None:
     names = held.get("feature_names_in_")
     if names is None or "d" not in sizes:
         return None
@@ -203,19 +207,19 @@ def _names_problem(held, sizes) -> str | None:
     return None if is_list else f"feature_names_in_ is not {sizes['d']} names"
 
 
-def _index_problem(part, held, sizes) -> str | None:
+def _index_problem(part: Any, held: dict[str, Any], sizes: dict[str, int]) -> str | None:
     if _is_precomputed(part) and held["support_"].size and held["support_"].max() >= sizes["d"]:
         return f"support_ holds {held['support_'].max()}; there are {sizes['d']} training samples"
     if "kept_" in held and "mean_" in held and held["kept_"].sum() != held["mean_"].size:
-        return f"mean_ has {held['mean_'].size} values for {held['kept_'].sum()} features that are kept"
+        return f"mean_ has {held['mean_'].size} values, but {held['kept_'].sum()} features are kept"
     factor = held.get("_factor")
     if factor is not None and "r" in sizes and getattr(factor, "projection", np.empty((0, 0))).shape != (sizes["m"] + 1, sizes["r"]):
         return f"_factor is not a projection of {sizes['m']} references to {sizes['r']} features"
     return None
 
 
-def _encoder_problem(encoder) -> str | None:
-    """The columns that a OneHotEncoder fills must exist: it writes indices that nobody checks."""
+def _encoder_problem(encoder: OneHotEncoder) -> str | None:
+    """A OneHotEncoder writes columns by index without checking: the columns must exist."""
     held = vars(encoder)
     if "categories_" not in held:
         return None
@@ -224,16 +228,16 @@ def _encoder_problem(encoder) -> str | None:
         return f"_n_features_outs is {held['_n_features_outs']}; its categories give {outs}"
     for mapping, categories in zip(held.get("_default_to_infrequent_mappings") or [], held["categories_"], strict=False):
         if mapping is not None and not ((mapping >= 0) & (mapping < max(1, len(categories)))).all():
-            return "_default_to_infrequent_mappings leads outside the categories"
+            return "_default_to_infrequent_mappings points outside the categories"
     return None
 
 
-def _is_precomputed(part) -> bool:
+def _is_precomputed(part: Any) -> bool:
     kernel = vars(part).get("kernel_")
     return (isinstance(kernel, str) and kernel == "precomputed") or type(kernel).__name__ == "Precomputed"
 
 
-def _takes_samples(part) -> bool:
+def _takes_samples(part: Any) -> bool:
     return type(part).__name__ in RULES_OF and type(part).__name__ != "Factor"
 
 
@@ -241,6 +245,6 @@ def _fits(expected: int | str, size: int, sizes: dict[str, int]) -> bool:
     return size == (expected if isinstance(expected, int) else sizes.setdefault(expected, size))
 
 
-def _shown(value) -> str:
+def _shown(value: Any) -> str:
     text = repr(value) if isinstance(value, str | int | float | bool | None) else type(value).__name__
     return text[:60]

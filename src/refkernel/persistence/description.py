@@ -1,13 +1,17 @@
-"""What a model file says about itself, and whether that has the form it should have."""
+"""The metadata of a model file, and the check of their form."""
 
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from ..exceptions import ModelFileError
+
+__all__ = ["FORMAT", "check_metadata", "description"]
 
 FORMAT = 1
 """The format that ``save`` writes, and the newest that ``load`` reads."""
@@ -29,8 +33,8 @@ METADATA = {
 
 
 def description(model: Any) -> dict[str, Any]:
-    """What there is to say about a model, but for what its user adds."""
-    from .. import __version__  # not there yet while the package is being imported
+    """The metadata of a model, without what the user adds."""
+    from .. import __version__  # not defined yet while the package is being imported
 
     names = getattr(model, "feature_names_in_", None)
     n_features = getattr(model, "n_features_in_", None)
@@ -43,13 +47,13 @@ def description(model: Any) -> dict[str, Any]:
     }
 
 
-def check_metadata(path, metadata: Any) -> dict[str, Any]:
-    """The metadata, if they have the form that ``save`` gives them."""
+def check_metadata(path: Path, metadata: Any) -> dict[str, Any]:
+    """The metadata, after checking that they have the form that ``save`` gives them."""
     number = metadata["format"]
     if type(number) is int and number > FORMAT:
         made_by = dict(metadata["versions"]).get("refkernel")
         raise ModelFileError(
-            f"{path} was made by refkernel {made_by}, format {number}; this version reads formats up to {FORMAT}: upgrade refkernel."
+            f"{path} was saved by refkernel {made_by} in format {number}; this version reads formats up to {FORMAT}. Upgrade refkernel."
         )
     found = mismatch(metadata, METADATA)
     if found:
@@ -61,7 +65,7 @@ def mismatch(value: Any, pattern: Any, where: str = "") -> str | None:
     """The first part of plain JSON that does not fit a pattern, in words; None if all of it fits.
 
     A pattern is a type (``float`` also takes whole numbers), None, a tuple of alternatives, ``[pattern]`` for a list, ``{str: pattern}``
-    for a dict with any keys, or a dict of patterns by key; more keys are allowed there.
+    for a dict with any keys, or a dict of patterns by key, which allows further keys.
     """
     if isinstance(pattern, tuple):
         found = [mismatch(value, alternative, where) for alternative in pattern]
@@ -81,13 +85,15 @@ def mismatch(value: Any, pattern: Any, where: str = "") -> str | None:
     return None if fits else _wrong(value, where)
 
 
-def _first(value, where, kind, pattern_of, pairs) -> str | None:
+def _first(
+    value: Any, where: str, kind: type, pattern_of: Callable[[Any], Any], pairs: Callable[[Any], Iterable[tuple[Any, Any]]]
+) -> str | None:
     if not isinstance(value, kind):
         return _wrong(value, where)
     found = (mismatch(item, pattern_of(key), f"{where}[{key!r}]" if where else str(key)) for key, item in pairs(value))
     return next((text for text in found if text), None)
 
 
-def _wrong(value, where) -> str:
+def _wrong(value: Any, where: str) -> str:
     shown = repr(value)
     return f"{where or 'it'} is {shown if len(shown) <= 60 else shown[:57] + '...'}"

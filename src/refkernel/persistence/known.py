@@ -21,6 +21,8 @@ from .. import metrics
 from .._factor import Factor
 from ..ellipsoid import Ellipsoid
 
+__all__ = ["CONTAINERS", "INTERNAL_TYPES", "current_names", "functions", "known_types", "objects"]
+
 OWN_TYPES = (Ellipsoid, Factor)
 """What models of this package hold besides estimators, kernels and strategies."""
 
@@ -53,8 +55,8 @@ SCIKIT_LEARN = {
     ),
     "sklearn.random_projection": ("GaussianRandomProjection", "SparseRandomProjection"),
 }
-"""Estimators that compute with NumPy alone, so that forged contents end in an error. Compiled code trusts what an estimator holds:
-a type that runs some needs the reader's ``trusted``."""
+"""Estimators that compute with NumPy alone, so that forged contents end in an error. Compiled code trusts the arrays of its estimator:
+the reader must name a type that runs such code in ``trusted``."""
 
 KEY_TYPES = frozenset({"builtins.str", "builtins.int", "builtins.float", "builtins.bool", "builtins.NoneType"})
 SCALARS = frozenset(
@@ -79,16 +81,22 @@ CONTAINERS = {
     "SparseMatrixNode": frozenset(f"scipy.sparse._{form}.{form}_{kind}" for form in ("csr", "csc") for kind in ("array", "matrix")),
     "TypeNode": KEY_TYPES | SCALARS,
 }
-"""Plain values by the kind of their node. Any kind that is neither here, nor ObjectNode, nor FunctionNode calls what the file names."""
+"""Plain values by the kind of their node. All kinds other than these, ObjectNode and FunctionNode call what the file names."""
 
 
 def known_types() -> frozenset[str]:
-    """Full names of the types and functions that a model may hold besides plain values."""
+    """List the types and functions that a model file may hold besides plain values.
+
+    Returns
+    -------
+    frozenset of str
+        Their full names, "module.Name".
+    """
     return objects() | functions()
 
 
 def objects() -> frozenset[str]:
-    """Full names of the types that are rebuilt from their attributes, without a call of their constructor."""
+    """Full names of the types that are rebuilt from their attributes, without calling their constructor."""
     return frozenset(own_objects()) | _library_objects()
 
 
@@ -105,7 +113,7 @@ def own_objects() -> dict[str, str]:
 
 @cache
 def functions() -> frozenset[str]:
-    """Full names of the functions that a model may refer to: they are looked up, and never called while loading."""
+    """Full names of the functions that a model may refer to: they are looked up, but never called during loading."""
     scored = [get_scorer(name)._score_func for name in get_scorer_names()]
     ufuncs = {
         f"{module}.{name}"
@@ -119,7 +127,7 @@ def functions() -> frozenset[str]:
 
 @cache
 def current_names() -> dict[str, str]:
-    """Where this package's types and functions are today, by their name alone: files of other versions name their old modules."""
+    """Where this package's types and functions live today, by their bare name: files of other versions name older modules."""
     homes: dict[str, set[str]] = {}
     own = [getattr(sys.modules[full.rpartition(".")[0]], name) for full, name in own_objects().items()]
     for value in [*own, *OWN_FUNCTIONS]:

@@ -1,4 +1,4 @@
-"""The schema of a model file, which describes its objects: judged as a whole, before anything is built from it.
+"""The schema of a model file, which describes its objects. It is checked as a whole before anything is built.
 
 skops rebuilds an object by the kind of its node. Most kinds hold plain values or set attributes; some call what the file names. Those
 are accepted only for names that the reader trusts, and no name is accepted for a kind that it was not listed for.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 from ..exceptions import ModelFileError
@@ -15,13 +16,15 @@ from .arrays import check_array, check_sparse, unpacked_size
 from .known import CONTAINERS, current_names, functions, objects
 from .sealed import check_size
 
+__all__ = ["check_schema", "nodes", "unknown_names", "with_current_names"]
+
 OLDEST_PROTOCOL = 2
 """Nodes of older protocols of skops are built by other rules; no version of this package has written them."""
 
 ARRAY_CHECKS = {"NdArrayNode": check_array, "SparseMatrixNode": check_sparse}
 
 UNCOMPARED = ("__id__", "file")
-"""skops numbers some objects anew each time it meets them; their contents are compared instead."""
+"""skops gives some objects a new number each time it meets them; their contents are compared instead."""
 
 
 def nodes(state: Any) -> Iterator[dict[str, Any]]:
@@ -38,13 +41,13 @@ def nodes(state: Any) -> Iterator[dict[str, Any]]:
 
 
 def unknown_names(schema: Any) -> list[str]:
-    """Full names of what the closed lists do not have, or not for the kind of node that holds it."""
+    """Full names that are not in the closed lists for the kind of node that holds them."""
     known = CONTAINERS | {"ObjectNode": objects(), "FunctionNode": functions()}
     return sorted({_name(node) for node in nodes(schema) if _name(node) not in known.get(node["__loader__"], ())})
 
 
 def with_current_names(schema: Any) -> Any:
-    """Name this package's types by the modules they live in today. Mutates the schema."""
+    """Replace the modules of this package's types by those they live in today. Mutates the schema."""
     homes = current_names()
     for node in nodes(schema):
         if str(node["__module__"]).partition(".")[0] == "refkernel" and node["__class__"] in homes:
@@ -52,16 +55,16 @@ def with_current_names(schema: Any) -> Any:
     return schema
 
 
-def check_schema(path, schema: Any, entries: dict[str, bytes], limit: int, trusted: set[str]) -> list[str]:
-    """An error unless building the objects is safe; else the names that it needs."""
+def check_schema(path: Path, schema: Any, entries: dict[str, bytes], limit: int, trusted: set[str]) -> list[str]:
+    """Raise unless the objects are safe to build; return the names that building them needs."""
     if type(schema["protocol"]) is not int or schema["protocol"] < OLDEST_PROTOCOL:
         raise ModelFileError(f"{path} uses protocol {schema['protocol']!r} of skops; models use {OLDEST_PROTOCOL} or later.")
     check_size(path, _array_bytes(path, schema, entries, limit), limit)
     unknown = sorted(set(unknown_names(schema)) - trusted)
     if unknown:
         raise ModelFileError(
-            f"{path} holds {', '.join(unknown)}, which this package does not know to be safe. The file may be malicious: nothing of it was "
-            f"run. If you know who made it and that these belong to the model, use load(path, trusted={unknown!r})."
+            f"{path} holds {', '.join(unknown)}, which this package does not know to be safe. The file may be malicious; nothing in it was "
+            f"run. If you know who made it and that these names belong to the model, use load(path, trusted={unknown!r})."
         )
     _check_keys(path, schema, trusted)
     _fingerprint(path, schema, {})
@@ -71,14 +74,14 @@ def check_schema(path, schema: Any, entries: dict[str, bytes], limit: int, trust
     return sorted({_name(node) for node in nodes(schema)})
 
 
-def _name(node) -> str:
-    """What a node names: a type, a function, or the method of a type."""
+def _name(node: dict[str, Any]) -> str:
+    """The full name of the type, function or method that a node stands for."""
     name = f"{node['__module__']}.{node['__class__']}"
     return f"{name}.{node['content']['func']}" if node["__loader__"] == "MethodNode" else name
 
 
-def _check_keys(path, schema, trusted) -> None:
-    """The keys of a dict are converted by calls: of types alone."""
+def _check_keys(path: Path, schema: Any, trusted: set[str]) -> None:
+    """Raise unless dict keys are converted by types: skops calls what converts them."""
     for node in nodes(schema):
         if node["__loader__"] == "DictNode":
             keys = node["key_types"]
@@ -87,11 +90,11 @@ def _check_keys(path, schema, trusted) -> None:
                 if kind["__loader__"] != "TypeNode" and _name(kind) not in trusted:
                     raise ModelFileError(f"{path} would call {_name(kind)} to make the key of a dict. The file may be malicious.")
         if node["__loader__"] == "DTypeNode" and node["content"]["__loader__"] != "NdArrayNode":
-            raise ModelFileError(f"{path} makes a dtype of {_name(node['content'])}. The file may be malicious.")
+            raise ModelFileError(f"{path} builds a dtype from {_name(node['content'])}. The file may be malicious.")
 
 
-def _fingerprint(path, state, seen) -> bytes:
-    """A digest of a state. Of the nodes with one id skops builds only the first, so all must describe the same."""
+def _fingerprint(path: Path, state: Any, seen: dict[Any, bytes]) -> bytes:
+    """A digest of a state. skops builds only the first of the nodes that share an id, so they must all be equal."""
     if isinstance(state, dict):
         parts = [part for key in sorted(state) if key not in UNCOMPARED for part in (key.encode(), _fingerprint(path, state[key], seen))]
     elif isinstance(state, list):
@@ -107,8 +110,8 @@ def _fingerprint(path, state, seen) -> bytes:
     return found
 
 
-def _array_bytes(path, schema, entries, limit) -> int:
-    """The bytes of all arrays that are to be built; nodes of one id share one array."""
+def _array_bytes(path: Path, schema: Any, entries: dict[str, bytes], limit: int) -> int:
+    """The total size in bytes of the arrays to build; nodes with the same id share one array."""
     shared: dict[Any, int] = {}
     alone = 0
     for node in nodes(schema):

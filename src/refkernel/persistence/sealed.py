@@ -12,19 +12,21 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, is_zipfile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo, is_zipfile
 
 from .._validation import check_positive
 from ..exceptions import ModelFileError
 from .description import check_metadata
+
+__all__ = ["ABOUT_ENTRY", "SCHEMA_ENTRY", "SealedFile", "check_size", "reading", "seal", "unpack"]
 
 ABOUT_ENTRY = "refkernel.json"
 SCHEMA_ENTRY = "schema.json"
 
 MARK = b"refkernel sha256 "
 DIGEST_SIZE = 64
-"""The archive's comment is the mark and this many hexadecimal digits. Later formats keep this, so that damage is told from novelty."""
+"""The archive's comment is the mark and this many hexadecimal digits. Later formats keep this, so that a newer file is not taken for a
+damaged one."""
 
 MAX_BYTES = 2**31
 """A model of 250 million numbers: beyond this a file is more likely wrong than large."""
@@ -37,14 +39,14 @@ SMALL_JSON_BYTES = 2**24
 MAX_JSON_BYTES = 2**27
 MAX_JSON_RATIO = 100
 """Limits of the schema, which describes the objects, and of the metadata. Python needs up to 20 times their size to hold them. The
-schema of a search over 10,000 candidates has 23 MB and shrinks to a fiftieth in the file."""
+schema of a search over 10,000 candidates takes 23 MB, and a fiftieth of that in the file."""
 
 STEP = 1 << 16
 """Bytes that are unpacked at a time."""
 
 
 def seal(entries: dict[str, bytes]) -> bytes:
-    """The archive of some entries, closed by the digest of all that is before it."""
+    """An archive of these entries that ends in the digest of all bytes before it."""
     buffer = io.BytesIO()
     with ZipFile(buffer, "w") as archive:
         for name, content in entries.items():  # numbers hardly shrink; the schema does
@@ -74,7 +76,7 @@ class SealedFile:
             schema = self._json(archive, SCHEMA_ENTRY, "schema")
             return unpack(self.path, archive, self.limit, skipped=(ABOUT_ENTRY, SCHEMA_ENTRY)) | {SCHEMA_ENTRY: schema}
 
-    def _json(self, archive, name, what):
+    def _json(self, archive: ZipFile, name: str, what: str) -> bytes:
         check_size(self.path, archive.getinfo(name).file_size, self._json_limit, what)
         return _unpacked(archive, archive.getinfo(name), self._json_limit)
 
@@ -83,7 +85,7 @@ def unpack(path: Path, archive: ZipFile, limit: int, skipped: tuple[str, ...] = 
     """The entries of an archive by name, or an error before more than ``limit`` bytes exist."""
     entries = [entry for entry in archive.infolist() if entry.filename not in skipped]
     if len({entry.filename for entry in entries}) < len(entries):
-        raise ModelFileError(f"{path} holds two entries of one name. The file may be malicious.")
+        raise ModelFileError(f"{path} has two entries with the same name. The file may be malicious.")
     if any(entry.compress_type not in (ZIP_STORED, ZIP_DEFLATED) for entry in archive.infolist()):
         raise ModelFileError(f"{path} is compressed in a way that refkernel.save never uses. The file may be malicious.")
     check_size(path, sum(entry.file_size for entry in entries), limit)
@@ -91,11 +93,11 @@ def unpack(path: Path, archive: ZipFile, limit: int, skipped: tuple[str, ...] = 
 
 
 def check_size(path: Path, size: int, limit: int, what: str = "contents") -> None:
-    """An error for contents larger than the limit."""
+    """Raise if the contents are larger than the limit."""
     if size > limit:
         raise ModelFileError(
-            f"The {what} of {path} would take {size:,} bytes, and no more than {limit:,} are expected: the file may be meant to exhaust "
-            f"the memory. If you know who made it, pass max_bytes={size}."
+            f"The {what} of {path} would take {size:,} bytes; at most {limit:,} are expected. The file may be designed to exhaust "
+            f"memory. If you know who made it, pass max_bytes={size}."
         )
 
 
@@ -113,7 +115,7 @@ def reading(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _unpacked(archive, entry, limit) -> bytes:
+def _unpacked(archive: ZipFile, entry: ZipInfo, limit: int) -> bytes:
     """An entry, unpacked step by step: no more than its declared size is kept, and no step takes more than STEP."""
     if entry.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
         raise ModelFileError(f"{archive.filename or 'The file'} is compressed in a way that refkernel.save never uses.")
@@ -122,7 +124,7 @@ def _unpacked(archive, entry, limit) -> bytes:
         while step := file.read(min(STEP, limit + 1 - len(content))):
             content += step
     if len(content) != entry.file_size:
-        raise ModelFileError(f"The entry {entry.filename} has {len(content):,} bytes and declares {entry.file_size:,}.")
+        raise ModelFileError(f"The entry {entry.filename} has {len(content):,} bytes but declares {entry.file_size:,}.")
     return bytes(content)
 
 
@@ -140,13 +142,13 @@ def _read(path: Path, limit: int) -> bytes:
     return data
 
 
-def _check_seal(path, data) -> None:
+def _check_seal(path: Path, data: bytes) -> None:
     if data[:-DIGEST_SIZE].endswith(MARK) and _digest(data[:-DIGEST_SIZE]) == data[-DIGEST_SIZE:]:
         return
     with reading(path):
         names = ZipFile(io.BytesIO(data)).namelist() if is_zipfile(io.BytesIO(data)) else [ABOUT_ENTRY]
     if ABOUT_ENTRY in names:
-        raise ModelFileError(f"{path} is damaged: it is cut short, or bytes of it have changed (its checksum is wrong). Copy it again.")
+        raise ModelFileError(f"{path} is damaged: it was cut short or some of its bytes changed (the checksum is wrong). Copy it again.")
     if SCHEMA_ENTRY in names:
         raise ModelFileError(
             f"{path} is a skops file, but was not written by refkernel.save. Load it with skops.io.load, and save it again with refkernel."
@@ -156,5 +158,5 @@ def _check_seal(path, data) -> None:
     )
 
 
-def _digest(body: Any) -> bytes:
+def _digest(body: bytes) -> bytes:
     return hashlib.sha256(body).hexdigest().encode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from .._typing import MatrixLike
 from .._validation import as_labels, check_choice, target_mask
 from ..metrics import geometric_mean, true_rates
 from .models import final_of
-from .style import BLUE, GREEN, INK, ORANGE, PURPLE, VERMILION, axes_of, finish, pyplot
+from .style import BLUE, GREEN, INK, ORANGE, PURPLE, VERMILION, Drawn, axes_of, finish, pyplot
 
 __all__ = ["PathDisplay"]
 
@@ -23,10 +24,11 @@ SEED = 0
 """Used if random_state is None: all fits must draw the same references, or the lines would show differences between draws."""
 
 
-class PathDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class PathDisplay(Drawn):
     """The effect of nu (or C): the shares of rejected targets and of support vectors, and the bound between them.
 
-    nu bounds the share of rejected training targets from above and that of support vectors from below; for C the bound is 1 / (n C).
+    nu bounds the share of rejected training targets from above and the share of support vectors from below; for C the bound is 1 / (n C).
     If known outliers repel, with dual weights that sum to -s, the bound is 1 + s times as high.
 
     Parameters
@@ -63,27 +65,13 @@ class PathDisplay:
     (True, True)
     """
 
-    ax_: Any
-    figure_: Any
-
-    def __init__(
-        self,
-        *,
-        parameter: str,
-        values: np.ndarray,
-        bound: np.ndarray,
-        rejected: np.ndarray,
-        support: np.ndarray,
-        tnr: np.ndarray | None = None,
-        title: str = "",
-    ) -> None:
-        self.parameter = parameter
-        self.values = values
-        self.bound = bound
-        self.rejected = rejected
-        self.support = support
-        self.tnr = tnr
-        self.title = title
+    parameter: str
+    values: np.ndarray
+    bound: np.ndarray
+    rejected: np.ndarray
+    support: np.ndarray
+    tnr: np.ndarray | None = None
+    title: str = ""
 
     @classmethod
     def from_estimator(
@@ -190,7 +178,7 @@ def _path_values(parameter: str, n: int) -> np.ndarray:
 def _refitted(model: Any, parameter: str, value: float, X: Any, y: Any) -> Any:
     """A copy of the model with one value of nu or C, fitted; random draws do not depend on the value."""
     final, prefix = final_of(model)
-    params = {f"{prefix}{name}": None for name in ("nu", "C") if name in final.get_params(deep=False)}  # only one of them may be given
+    params = {f"{prefix}{name}": None for name in ("nu", "C") if name in final.get_params(deep=False)}  # only one may be given
     params |= {name: SEED for name, given in model.get_params().items() if name.endswith("random_state") and given is None}
     return clone(model).set_params(**{**params, f"{prefix}{parameter}": float(value)}).fit(X, y)
 

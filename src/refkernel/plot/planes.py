@@ -75,7 +75,7 @@ def _number(feature: Any, names: list[str]) -> int:
 
 
 def names_of(model: Any, X: Any) -> list[str]:
-    """The features' names: those of a data frame, those that the model was fitted with, or numbers."""
+    """The features' names: from a data frame, from the model's fit, or numbers."""
     names = X.columns if hasattr(X, "columns") else getattr(model, "feature_names_in_", None)
     d = np.shape(X)[1]
     return [str(name) for name in names] if names is not None and len(names) == d else [f"feature {i}" for i in range(d)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -14,12 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from .marks import points_of, samples_of
 from .models import decisions_of, steps_of
 from .planes import like, names_of, plane_of, ranges
-from .style import BLUE, MARKS, PALE, axes_of, legend_beside, pyplot
+from .style import BLUE, MARKS, PALE, Drawn, axes_of, legend_beside, pyplot
 
 __all__ = ["DecisionRegionDisplay"]
 
 
-class DecisionRegionDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class DecisionRegionDisplay(Drawn):
     """The region that a model accepts, on a plane through the samples, with samples, support vectors and references.
 
     Parameters
@@ -56,25 +58,12 @@ class DecisionRegionDisplay:
     ('SVDD', ['support vectors', 'targets'])
     """
 
-    ax_: Any
-    figure_: Any
-
-    def __init__(
-        self,
-        *,
-        x1: np.ndarray,
-        x2: np.ndarray,
-        decisions: np.ndarray,
-        marks: dict[str, np.ndarray],
-        labels: tuple[str, str] = ("feature 0", "feature 1"),
-        title: str = "",
-    ) -> None:
-        self.x1 = x1
-        self.x2 = x2
-        self.decisions = decisions
-        self.marks = marks
-        self.labels = labels
-        self.title = title
+    x1: np.ndarray
+    x2: np.ndarray
+    decisions: np.ndarray
+    marks: dict[str, np.ndarray]
+    labels: tuple[str, str] = ("feature 0", "feature 1")
+    title: str = ""
 
     @classmethod
     def from_estimator(

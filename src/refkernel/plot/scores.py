@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -11,12 +12,13 @@ import numpy.typing as npt
 from .._typing import MatrixLike
 from .._validation import target_mask
 from .models import decisions_of, steps_of
-from .style import BLUE, INK, PALE, VERMILION, axes_of, finish, pyplot
+from .style import BLUE, INK, PALE, VERMILION, Drawn, axes_of, finish, pyplot
 
 __all__ = ["ScoreDistributionDisplay"]
 
 
-class ScoreDistributionDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class ScoreDistributionDisplay(Drawn):
     """The distribution of the decision values of targets and outliers around the threshold 0.
 
     Parameters
@@ -49,13 +51,9 @@ class ScoreDistributionDisplay:
     'targets: 57 of 60 accepted'
     """
 
-    ax_: Any
-    figure_: Any
-
-    def __init__(self, *, decisions: np.ndarray, is_target: np.ndarray, title: str = "") -> None:
-        self.decisions = decisions
-        self.is_target = is_target
-        self.title = title
+    decisions: np.ndarray
+    is_target: np.ndarray
+    title: str = ""
 
     @classmethod
     def from_estimator(
@@ -130,4 +128,6 @@ def _edges(decisions: np.ndarray, bins: int) -> np.ndarray:
     """Edges of equal bins over the values; 0 is an edge, so that each bin is accepted or rejected as a whole."""
     low, high = decisions.min(), decisions.max()
     width = (high - low or abs(high) or 1.0) / bins
-    return width * np.arange(np.floor(low / width) - 1, np.floor(high / width) + 3)  # an empty bin at each end: rounding loses no value
+    return width * np.arange(
+        np.floor(low / width) - 1, np.floor(high / width) + 3
+    )  # an empty bin at each end, so that rounding loses no value

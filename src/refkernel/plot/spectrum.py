@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .models import reference_map_of, steps_of
-from .style import BLUE, VERMILION, axes_of, finish, pyplot
+from .style import BLUE, VERMILION, Drawn, axes_of, finish, pyplot
 
 __all__ = ["SpectrumDisplay"]
 
 
-class SpectrumDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class SpectrumDisplay(Drawn):
     """The eigenvalues that a reference map keeps, largest first.
 
     Parameters
@@ -46,13 +48,9 @@ class SpectrumDisplay:
     'rank 21 of 30 references'
     """
 
-    ax_: Any
-    figure_: Any
-
-    def __init__(self, *, eigenvalues: np.ndarray, floor: float, n_references: int) -> None:
-        self.eigenvalues = eigenvalues
-        self.floor = floor
-        self.n_references = n_references
+    eigenvalues: np.ndarray
+    floor: float
+    n_references: int
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Any = None, legend: bool = True) -> Self:

@@ -14,6 +14,7 @@ __all__ = [
     "PURPLE",
     "SKY",
     "VERMILION",
+    "Drawn",
     "axes_of",
     "finish",
     "legend_beside",
@@ -36,6 +37,13 @@ MARKS: dict[str, dict[str, Any]] = {
 
 SIZE = (8.0, 4.8)
 """Inches of a new figure: matplotlib's own height, and room for the legend on the right."""
+
+
+class Drawn:
+    """Where a display was drawn."""
+
+    ax_: Any
+    figure_: Any
 
 
 def pyplot() -> Any:

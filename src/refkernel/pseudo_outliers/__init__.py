@@ -1,6 +1,6 @@
 """Made-up outliers: sources that compose with ``+``, for choosing a model when no outlier is known.
 
-A source makes rows that should look wrong beside the training rows, from the training rows alone. A new source is a subclass of
+From the training rows alone, a source makes rows that should look wrong next to them. A new source is a subclass of
 :class:`PseudoOutliers` with one ``draw(X, n, random_state)``. ``X`` is a numeric array or a pandas DataFrame; columns of text,
 categories or booleans hold categories, and every category of a draw occurs in the training rows.
 

@@ -1,4 +1,4 @@
-"""What all sources build on: one ``draw``, sums, and what users may pass instead of a source."""
+"""The base of all sources: one ``draw``, sums, and what users may pass instead of a source."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PseudoOutliers(BaseEstimator):
     """
 
     def draw(self, X: Any, n: int, random_state: RandomStateLike = None) -> Any:
-        """Make n outliers up.
+        """Make up n outliers.
 
         Parameters
         ----------
@@ -56,7 +56,7 @@ class PseudoOutliers(BaseEstimator):
         return self._made(as_table(X), check_count(n), check_random_state(random_state))
 
     def _made(self, table: Table, n: int, random_state: np.random.RandomState) -> Any:
-        """Make n rows up from checked rows; tables of numbers and categories come for free."""
+        """Make up n rows from a checked table, which may mix numbers and categories."""
         raise NotImplementedError
 
     def _parts(self) -> list[Any]:
@@ -90,7 +90,7 @@ class Sum(PseudoOutliers):
         self.second = second
 
     def draw(self, X: Any, n: int, random_state: RandomStateLike = None) -> Any:
-        """Make n outliers up, in equal parts from every source.
+        """Make up n outliers, in equal parts from every source.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class Sum(PseudoOutliers):
 
 
 class Given(PseudoOutliers):
-    """Your own rows, drawn without replacement; if more are asked for than there are, rows repeat.
+    """Your own rows, drawn without replacement; rows repeat if more are asked for.
 
     Parameters
     ----------
@@ -190,12 +190,12 @@ def as_pseudo_outliers(source: Any) -> Any:
 
 
 def check_count(n: Any) -> int:
-    """n as an int, if it is a number of rows."""
+    """n as an int, after checking that it is a number of rows."""
     if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
         raise ValueError(f"n={n!r} must be an int >= 1: the number of outliers to make up.")
     return int(n)
 
 
 def shuffled(rows: int, n: int, random_state: np.random.RandomState) -> np.ndarray:
-    """n of the row numbers 0 … rows - 1 in random order; how often two of them occur differs by at most 1."""
+    """n of the row numbers 0 … rows - 1 in random order; no row occurs more than once more often than another."""
     return np.concatenate([random_state.permutation(rows) for _ in range(-(-n // rows))])[:n]

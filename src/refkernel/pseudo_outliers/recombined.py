@@ -19,9 +19,9 @@ LEAST_COLUMNS = 2
 
 
 class PermutedColumns(PseudoOutliers):
-    """Each column permuted on its own: every value is right by itself, their combination is not.
+    """Each column permuted independently: every value looks right, but the combination does not.
 
-    The marginal distributions are those of the training rows, exactly so if n is a multiple of their number. At least two columns
+    The marginal distributions are the training rows', exactly if n is a multiple of their number. At least two columns
     must vary; otherwise the draws are training rows, and a warning says so.
 
     Examples
@@ -44,7 +44,7 @@ class PermutedColumns(PseudoOutliers):
 
 
 class SwappedColumns(PseudoOutliers):
-    """Training rows in which a few columns come from other rows, each from a row of its own.
+    """Training rows in which a few columns come from other rows, each from a different row.
 
     Parameters
     ----------

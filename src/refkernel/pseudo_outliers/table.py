@@ -1,4 +1,4 @@
-"""Training rows of numbers, of categories, or of both: what sources read, and how they write new rows of the same kind."""
+"""Training rows of numbers, categories or both: what sources read, and how they write new rows of the same kind."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _checked(table: Table, names: list[str]) -> Table:
         if bad.any():
             raise ValueError(
                 f"{names[j]} holds {np.count_nonzero(bad)} {what}, the first in row {int(np.argmax(bad))}: impute or drop them before "
-                "outliers are made up."
+                "making up outliers."
             )
     return table
 

@@ -1,6 +1,6 @@
-"""Where reference vectors come from: strategies that compose with ``+``.
+"""Where references come from: strategies that compose with ``+``.
 
-A strategy draws the reference vectors R (m × d) for one fit from the training rows and a random state. A new
+A strategy draws the references R (m × d) for one fit from the training rows and a random state. A new
 strategy is a subclass with one method, ``draw``. A size is a fraction of the n targets (rounded down), a count, or a
 name, where q is the number of outliers: ``"balanced"`` (the article's T = min(n, q)), ``"outliers"`` (q),
 ``"rounded_half"`` (n/2, rounded up).

@@ -1,4 +1,4 @@
-"""What all strategies build on: their contract, sums, and what users may pass instead of a strategy."""
+"""The base of all strategies: their contract, sums, and what users may pass instead of a strategy."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ GENERATED = -1
 
 @dataclass(frozen=True)
 class References:
-    """Reference vectors, and where each of them comes from.
+    """References, and where each comes from.
 
     Parameters
     ----------
     vectors : ndarray or sparse matrix of shape (m, n_features)
-        The reference vectors.
+        The references, in rows.
     indices : ndarray of shape (m,)
         The training row that each vector is; ``GENERATED`` (-1) for a vector that is not a training row.
 
@@ -65,7 +65,7 @@ class Strategy(BaseEstimator):
     """
 
     def draw(self, rows: TrainingRows, random_state: np.random.RandomState) -> References:
-        """Draw the reference vectors for one fit.
+        """Draw the references for one fit.
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class Strategy(BaseEstimator):
         Returns
         -------
         References
-            The vectors, and the training row that each of them is.
+            The vectors, and the training row that each one is.
         """
         raise NotImplementedError
 
@@ -112,12 +112,12 @@ class Sum(Strategy):
 
 
 class Given(Strategy):
-    """Reference vectors of your own, used as they are.
+    """Your own references, used as they are.
 
     Parameters
     ----------
     R : array-like or sparse matrix of shape (m, n_features)
-        The reference vectors, in the units of the samples that the map is fitted on.
+        The references, in the units of the samples that the map is fitted on.
 
     Examples
     --------
@@ -132,7 +132,7 @@ class Given(Strategy):
     def draw(self, rows: TrainingRows, random_state: np.random.RandomState) -> References:
         R = check_array(self.R, accept_sparse="csr", dtype=np.float64, input_name="R")
         if R.shape[1] != rows.X.shape[1]:
-            raise ValueError(f"The reference vectors have {R.shape[1]} features, the training samples {rows.X.shape[1]}.")
+            raise ValueError(f"The references have {R.shape[1]} features, the training samples {rows.X.shape[1]}.")
         return generated(R)
 
 
@@ -195,7 +195,7 @@ def at_most(pool: np.ndarray, m: int, name: str, kind: str) -> int:
 def known_outliers(rows: TrainingRows) -> np.ndarray:
     """The row numbers of the outliers; raise if there are none."""
     if rows.outliers.size == 0:
-        raise ValueError(f"References from negatives need known outliers, but fit got none: {HOW_TO_PASS_OUTLIERS}.")
+        raise ValueError(f"These references need known outliers, but fit got none: {HOW_TO_PASS_OUTLIERS}.")
     return rows.outliers
 
 

@@ -12,7 +12,7 @@ from .base import References, Size, Strategy, at_most, float_rows, generated, kn
 __all__ = ["KMeans", "Normal", "NormalLike", "Pushed", "Shell", "Uniform"]
 
 CLUSTERING_STEPS = 30
-"""A few thousand samples settle in fewer; on 100,000, ten times as many steps lower the squared distances by 0.6 %."""
+"""A few thousand samples need fewer steps; on 100,000, ten times as many lower the squared distances by only 0.6 %."""
 
 
 class Normal(Strategy):
@@ -46,8 +46,8 @@ class Normal(Strategy):
 class NormalLike(Strategy):
     """Independent normal draws with the mean and the standard deviation (ddof = 1) of each feature (Raitoharju 2025).
 
-    A single outlier has no deviation: that of the targets is used. (The authors' code repeats the outlier; a centred map on equal
-    references would have no dimension left.)
+    A single outlier has no deviation, so the targets' deviation is used. (The authors' code repeats the outlier; a centred map on equal
+    references would have no dimensions left.)
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ class LeverageScores(Strategy):
     """Targets drawn without replacement, one after the other, by their ridge leverage scores (Alaoui & Mahoney 2015).
 
     l_i = (K (K + n ridge I)^-1)_ii with K = k(X, X) of the n targets: large for a target that is unlike the others. The scores
-    are exact for up to 4,000 targets; of more, 4,000 are first drawn uniformly, and scores and references come from these.
+    are exact for up to 4,000 targets. With more, 4,000 are first drawn uniformly, and scores and references come from these.
 
     Parameters
     ----------
@@ -202,5 +202,5 @@ def _kernel_matrix(kernel: Kernel | str, X: Any) -> np.ndarray:
 
 
 def _without_offset(X: Any) -> Any:
-    """X less its mean, so that distances from inner products lose no digits; sparse X is left alone, to stay sparse."""
+    """X minus its mean, so that distances from inner products lose no digits; sparse X is returned as it is, to stay sparse."""
     return X if sp.issparse(X) else X - X.mean(axis=0)

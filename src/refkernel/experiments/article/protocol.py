@@ -1,13 +1,13 @@
 """The article's protocol, frozen: what is run, with which seeds, and how each part is solved.
 
 One *unit* is a task, a split and a repetition. Within it, all variants, classifiers and routes meet the same folds and the same
-references, so that comparisons are paired. What is mathematically one problem is solved once:
+references, so that comparisons are paired. Problems that are mathematically the same are solved once:
 
 - A one-class SVM has the same dual in both routes (the kernel matrix of the map's features is the reference kernel).
 - NPT, the base of the mapping route, is case 1.
 - SVDD's nu (kernel route) and C (mapping route) are two grids on one path: C = 1 / (nu n).
 
-What the parameter means follows the authors' code: nu for the kernel SVDD and the one-class SVM, C itself for the linear SVDD of the
+The meaning of the parameter follows the authors' code: nu for the kernel SVDD and the one-class SVM, C itself for the linear SVDD of the
 mapping route. With ``solver="article"`` the kernel SVDD is solved exactly (as by dd_tools' QP) and the other three with LIBSVM's start
 and absolute stopping rule, on which the printed numbers of the degenerate one-class SVMs depend; ``solver="exact"`` solves all to the
 certificate.
@@ -86,7 +86,7 @@ class Settings:
         """(classifier, route, variant) of every row of a unit, in order."""
         return [(c, r, v) for c in ARTICLE_CLASSIFIERS for r in ROUTES for v in VARIANTS if self._has(c, r, v)]
 
-    def _has(self, classifier, route, variant):
+    def _has(self, classifier: str, route: str, variant: str) -> bool:
         return classifier in self.classifiers and route in self.routes and variant in self.variants
 
     def as_json(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class Unit:
 
     @property
     def key(self) -> dict[str, Any]:
-        """The columns that tell the rows of this unit from those of others."""
+        """The columns that identify the rows of this unit."""
         return {"task": self.task, "split": self.split, "repeat": self.repeat}
 
     @property

@@ -1,10 +1,9 @@
-"""Runs the protocol: the rows of one unit, and all of them."""
+"""Runs the protocol: one unit, or all of them."""
 
 from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +12,15 @@ import numpy as np
 from ..._threads import one_blas_thread
 from ..._timing import Clock
 from ..._training import TrainingRows
-from ...datasets import load_task
+from ..._typing import StrPath
+from ...datasets import Split, load_task
 from ...feature_map import ReferenceKernel
-from ...model_selection import Samples, decision_paths
+from ...kernels import Kernel
+from ...model_selection import Formulation, Samples, decision_paths
+from ...model_selection.grams import Grams
 from ...model_selection.scoring import as_scoring, rates
 from ..selection import first_best, score_columns
-from ..units import run_units
+from ..units import Progress, no_progress, run_units
 from .protocol import EIGENVALUE_FLOOR, FOLDS, KERNELS, REFERENCES, SCALES, VALUES, Settings, Unit, formulations, source
 
 KEYS = ("classifier", "route", "variant", "task", "split", "repeat")
@@ -27,33 +29,35 @@ COLUMNS = (*KEYS, "gmean", "tpr", "tnr", "scale", "parameter", "rank", "seed", "
 GMEAN = as_scoring("gmean")
 
 
-def run_unit(unit: Unit, settings: Settings, data_dir=None) -> tuple[list[dict[str, Any]], dict[str, float]]:
+def run_unit(unit: Unit, settings: Settings, data_dir: StrPath | None = None) -> tuple[list[dict[str, Any]], dict[str, float]]:
     """The rows of one unit, and the seconds of its stages."""
     with one_blas_thread():
         start, clock = time.perf_counter(), Clock()
         data = load_task(unit.task, unit.split, splits=settings.splits, data_dir=data_dir)
-        folds, seeds = unit.folds(len(data.y_train)), unit.seeds
         cells = settings.cells()
         needed = {source(*cell) for cell in cells}
         found: dict[tuple[str, str, str], dict[str, Any]] = {}
         for variant in dict.fromkeys(variant for _, _, variant in needed):
             pairs = sorted((c, r) for c, r, v in needed if v == variant)
-            found |= _run_variant(folds, seeds, settings.solver, data, variant, pairs, clock)
+            found |= _run_variant(unit, settings.solver, data, variant, pairs, clock)
         seconds = (time.perf_counter() - start) / len(cells)
+    facts = {**unit.key, "seed": int(unit.seeds[0]), "seconds": round(seconds, 6)}
     rows = []
     for classifier, route, variant in cells:
         result = found[source(classifier, route, variant)]
-        facts = {**unit.key, "seed": int(seeds[0]), "seconds": round(seconds, 6)}
         rank = result["dimension"] if route == "mapping" else result["rank"]
         rows.append({"classifier": classifier, "route": route, "variant": variant, **facts, **result["scores"], "rank": rank})
     return rows, clock.stages
 
 
-def _run_variant(folds, seeds, solver, data, variant, pairs, clock):
+def _run_variant(
+    unit: Unit, solver: str, data: Split, variant: str, pairs: list[tuple[str, str]], clock: Clock
+) -> dict[tuple[str, str, str], dict[str, Any]]:
     """{(classifier, route, variant): result} for the (classifier, route) pairs, all on the same folds and references."""
+    seeds = unit.seeds
     work = {pair: formulations(pair[1], solver)[pair[0]] for pair in pairs}
     scores = np.zeros((FOLDS, len(SCALES), len(pairs), len(VALUES)))
-    for fold, (train, test) in enumerate(folds):
+    for fold, (train, test) in enumerate(unit.folds(len(data.y_train))):
         y_test = data.y_train[test]
         samples = _samples(data.X_train[train], data.y_train[train], data.X_train[test], variant, seeds[1 + fold], clock)
         grams = samples.grams(KERNELS)
@@ -71,7 +75,7 @@ def _run_variant(folds, seeds, solver, data, variant, pairs, clock):
     }
 
 
-def _samples(X, y, X_test, variant, seed, clock):
+def _samples(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, variant: str, seed: int, clock: Clock) -> Samples:
     rows = TrainingRows(X, np.flatnonzero(y == 1), np.flatnonzero(y == -1))
     strategy = REFERENCES[variant]
     reference = None
@@ -80,7 +84,7 @@ def _samples(X, y, X_test, variant, seed, clock):
     return Samples(rows, X_test, reference, clock=clock)
 
 
-def _grams_and_ranks(samples, kernel):
+def _grams_and_ranks(samples: Samples, kernel: Kernel) -> tuple[Grams, dict[str, int]]:
     """The kernel matrices of the final fit; the rank of the training one, and the dimension of the map."""
     grams = samples.grams([kernel])
     rank = int(np.linalg.matrix_rank(grams.K[0], hermitian=True))
@@ -89,7 +93,9 @@ def _grams_and_ranks(samples, kernel):
     return grams, {"rank": min(rank, dimension), "dimension": dimension}  # what exceeds the dimension is rounding
 
 
-def _final(grams_and_ranks, formulation, scale, y_test, clock):
+def _final(
+    grams_and_ranks: tuple[Grams, dict[str, int]], formulation: Formulation, scale: float, y_test: np.ndarray, clock: Clock
+) -> dict[str, Any]:
     """Fit on the whole training set with what validation chose, and test."""
     grams, ranks = grams_and_ranks
     (decisions,) = decision_paths(grams.K, [formulation], grams.K_test, grams.diag_test)
@@ -99,9 +105,9 @@ def _final(grams_and_ranks, formulation, scale, y_test, clock):
 
 
 def run(
-    settings: Settings, out, *, jobs=1, data_dir=None, progress: Callable[[int, int], None] = lambda done, total: None
+    settings: Settings, out: StrPath, *, jobs: int = 1, data_dir: StrPath | None = None, progress: Progress = no_progress
 ) -> dict[str, Any]:
-    """Run what the folder ``out`` lacks; returns the contents of its run.json."""
+    """Run the units that the folder ``out`` lacks, and return the contents of its run.json."""
     settings = settings.checked()
     units, cells = settings.units(), settings.cells()
     compute = functools.partial(run_unit, settings=settings, data_dir=data_dir)

@@ -3,13 +3,14 @@
     rows.csv -> summarise -> compare -> averages, counts
                          -> article_table -> Markdown, LaTeX, CSV
 
-Gmean is in percent from `summarise` on. A deviation is that of the runs of a cell with n - 1 in the denominator (MATLAB's
+`summarise` turns Gmean into percent. A deviation is taken over the runs of a cell, with n - 1 in the denominator (MATLAB's
 ``std``, which the authors used); a single run has none. The deviation and the rank in an average row are the means over the tasks,
 as in the article.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -18,7 +19,9 @@ import numpy as np
 import pandas as pd
 
 from ..._files import write_text
+from ..._typing import StrPath
 from ...datasets import list_tasks
+from .. import units
 from .protocol import ARTICLE_CLASSIFIERS, CLASSIFIER_NAMES, ROUTES, VARIANT_NAMES, VARIANTS, table_title, variant_name
 
 ARTICLE_TASKS = tuple(task.name for task in list_tasks("authors"))
@@ -28,23 +31,13 @@ AVERAGE = "Average"
 CELL = ["classifier", "route", "variant", "task"]
 COLUMN = ["classifier", "route", "variant"]
 MEASURES = ["gmean", "std", "rank"]
-NEEDED = [*CELL, "gmean", "rank"]
 ROUNDING = 1e-9
 """Slack for rounding when a difference is compared with the printed deviation."""
 
 
-def read_rows(results_dir) -> pd.DataFrame:
+def read_rows(results_dir: StrPath) -> pd.DataFrame:
     """The runs of a results folder (rows.csv), checked for the columns that tables need."""
-    path = Path(results_dir) / "rows.csv"
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist. Run `refkernel reproduce --out {results_dir}` first, or name another folder.")
-    rows = pd.read_csv(path)
-    missing = [name for name in NEEDED if name not in rows]
-    if missing:
-        raise ValueError(f"{path} lacks the columns {', '.join(missing)}. It is not the rows.csv of `refkernel reproduce`.")
-    if rows.empty:
-        raise ValueError(f"{path} holds no run yet. Let `refkernel reproduce` finish at least one.")
-    return rows
+    return units.read_rows(results_dir, "reproduce", [*CELL, "gmean", "rank"])
 
 
 def printed() -> pd.DataFrame:
@@ -130,14 +123,14 @@ class ArticleTable:
         return f"Average Gmean (and {what}) for {title}: {base} and the cases of the reference {self.route}"
 
     def text(self, task: str, variant: str, strong: str = "{}", plus_minus: str = " ± ") -> str:
-        """A cell as "mean ± std (rank)"; `strong` is the format of what is bold."""
+        """A cell as "mean ± std (rank)"; `strong` formats bold cells."""
         mean, std, rank = (float(frame.loc[task, variant]) for frame in (self.gmean, self.std, self.rank))
         if np.isnan(mean):
             return "–"
         value = f"{mean:.1f}" + ("" if np.isnan(std) else f"{plus_minus}{std:.1f}")
         return (strong.format(value) if self.bold.loc[task, variant] else value) + ("" if np.isnan(rank) else f" ({rank:.1f})")
 
-    def texts(self, **style) -> pd.DataFrame:
+    def texts(self, **style: str) -> pd.DataFrame:
         """All cells as text."""
         names = [variant_name(variant) for variant in self.gmean.columns]
         cells = [[self.text(task, variant, **style) for variant in self.gmean.columns] for task in self.gmean.index]
@@ -198,7 +191,7 @@ def to_latex(table: ArticleTable) -> str:
     )
 
 
-def write_tables(results_dir) -> list[Path]:
+def write_tables(results_dir: StrPath) -> list[Path]:
     """Write the tables of a results folder into its folder tables/.
 
     Each of the article's tables as .csv (a star marks bold cells), .md and .tex; and as plain numbers, all cells beside the
@@ -226,7 +219,7 @@ def _article_table(part: pd.DataFrame, classifier: str, route: str) -> ArticleTa
     return ArticleTable(classifier, route, gmean, std, rank, best_of_blocks(gmean))
 
 
-def _sorted(names, known) -> list:
+def _sorted(names: Iterable[str], known: Sequence[str]) -> list[str]:
     """Names in the order of `known`; others after them, by name."""
     return sorted(names, key=lambda name: (list(known).index(name) if name in known else len(known), str(name)))
 

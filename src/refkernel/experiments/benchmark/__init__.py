@@ -1,4 +1,4 @@
-"""Which detector to use where only normal rows are known: ours and the usual ones, by one protocol, on real tables."""
+"""Which detector to use if only normal rows are known: ours and the usual ones, compared by one protocol on real tables."""
 
 from .runner import Settings, run
 

@@ -1,28 +1,29 @@
-"""What the rows of a benchmark say: averages, ranks, paired tests, and how far decisions are from what was promised."""
+"""What the rows of a benchmark say: averages, ranks, paired tests, and how far the decisions are from the promise."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from ..._typing import StrPath
 from ...exceptions import ResultsError
+from .. import units
 from ..statistics import RankComparison, compare_ranks, differences
-from ..units import ROWS, read_run
+from ..units import read_run
 from .methods import METHODS
 
 YARDSTICK = METHODS["knn1"].name
 """Wins and losses are counted against the plainest method of all, which is hard to beat."""
 LAST = -1.0
 """Stands for the AUROC of a method that failed when methods are ranked."""
+NUMBERS = ("auroc", "average_precision", "accepted", "rejected", "gmean", "fit_seconds", "score_seconds")
 SAME_RUN = ("tables", "seeds", "most_rows", "most_test_rows")
-"""Settings that two runs must share to be set side by side."""
+"""Settings that two runs must share to be compared."""
 
 
-def read_rows(folder: str | os.PathLike[str], beside: Sequence[str | os.PathLike[str]] = ()) -> pd.DataFrame:
+def read_rows(folder: StrPath, beside: Sequence[StrPath] = ()) -> pd.DataFrame:
     """The rows of a run, measures in percent, with those of other runs on the same tables.
 
     A method that failed counts as one that gives every row the same score and accepts it: AUROC 50, average precision the share of
@@ -40,24 +41,19 @@ def read_rows(folder: str | os.PathLike[str], beside: Sequence[str | os.PathLike
     return rows
 
 
-def _read(folder):
-    path = Path(folder) / ROWS
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist. Run `refkernel benchmark --out {folder}` first, or name another folder.")
-    rows = pd.read_csv(path, dtype={"error": str, "table": str}, keep_default_na=False)  # a table may be called NA
-    if rows.empty:
-        raise ValueError(f"{path} holds no row yet. Let `refkernel benchmark` finish at least one.")
-    numbers = ["auroc", "average_precision", "accepted", "rejected", "gmean", "fit_seconds", "score_seconds"]
-    return rows.assign(**{name: pd.to_numeric(rows[name], errors="coerce") for name in numbers})
+def _read(folder: StrPath) -> pd.DataFrame:
+    texts = {"error": str, "table": str}  # a table may be called NA
+    rows = units.read_rows(folder, "benchmark", ["table", "seed", "method", *NUMBERS], dtype=texts, keep_default_na=False)
+    return rows.assign(**{name: pd.to_numeric(rows[name], errors="coerce") for name in NUMBERS})
 
 
-def _check_same(folder, beside, rows):
+def _check_same(folder: StrPath, beside: Sequence[StrPath], rows: pd.DataFrame) -> None:
     settings = read_run(folder).get("settings", {})
     for other in beside:
         theirs = read_run(other).get("settings", {})
         changed = [name for name in SAME_RUN if theirs.get(name) != settings.get(name)]
         if changed:
-            raise ResultsError(f"{other} and {folder} are runs with different {', '.join(changed)}: they cannot be set side by side.")
+            raise ResultsError(f"{other} and {folder} are runs with different {', '.join(changed)}: they cannot be compared.")
     if rows.duplicated(["table", "seed", "method"]).any():
         twice = sorted(set(rows.loc[rows.duplicated(["table", "seed", "method"]), "method"]))
         raise ResultsError(f"Two of the runs hold the method {twice[0]}: leave it out of one of them (--methods).")
@@ -98,8 +94,8 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
 def promises(rows: pd.DataFrame) -> pd.DataFrame:
     """By method: the share of normal test rows that was to be rejected, and the share that was, in percent.
 
-    near: the number of tables whose share is within two standard deviations, sqrt(p (1 - p) (1 / n_train + 1 / n_test)), of the wish:
-    what a threshold taken from n_train rows and measured on n_test others misses it by, by chance.
+    near: the number of tables whose share is within two standard deviations, sqrt(p (1 - p) (1 / n_train + 1 / n_test)), of the requested
+    share: the error by chance of a threshold taken from n_train rows and measured on n_test others.
     """
     found = []
     for name, part in rows[~rows["failed"]].groupby("name", sort=False):
@@ -129,7 +125,7 @@ def failures(rows: pd.DataFrame) -> list[tuple[str, str, str]]:
 
 
 def subject(rows: pd.DataFrame) -> str | None:
-    """The method that the others are tested against: AutoDetector, or where it was not run the best of ours by average AUROC."""
+    """The method that the others are tested against: AutoDetector, or if it was not run, the best of ours by average AUROC."""
     if "auto" in set(rows["method"]):
         return METHODS["auto"].name
     ours = [name for name in summary(rows)["method"] if name in {m.name for m in METHODS.values() if m.package == "refkernel"}]

@@ -9,7 +9,7 @@ import importlib
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.ensemble import IsolationForest
@@ -18,21 +18,23 @@ from sklearn.svm import OneClassSVM
 
 import refkernel as rk
 
+Score: TypeAlias = Callable[[Any, np.ndarray], np.ndarray]
+
 RATE = 0.05
 """The false-alarm rate that our calibrated detectors promise."""
 NU = 0.1
 """The share to reject where a method has a nu or a contamination."""
 LEAST_DEVIATION = 1e-7
-"""Of a component, as a share of the largest: the square of a smaller one is lost in the rounding of a covariance."""
+"""The smallest deviation of a component, as a share of the largest: the square of a smaller one is lost in rounding."""
 MOST_COLUMNS_OF_MCD = 500
-"""Its covariances of d × d are estimated hundreds of times: 1,500 columns take many minutes."""
+"""MCD estimates hundreds of d × d covariances: 1,500 columns take many minutes."""
 
 
-def _score_samples(model, X):
+def _score_samples(model: Any, X: np.ndarray) -> np.ndarray:
     return model.score_samples(X)
 
 
-def _predict(model, X, scores):
+def _predict(model: Any, X: np.ndarray, scores: np.ndarray) -> np.ndarray:
     return model.predict(X) == 1
 
 
@@ -41,7 +43,7 @@ class Method:
     """``make(seed)`` gives a model, ``score(model, X)`` its scores, ``accept(model, X, scores)`` True for the rows that it accepts.
 
     wish : the share of normal rows that it was asked to reject. raw : it scales rows itself. most_columns : it is not run on wider
-    tables. usual : it is run where no method is named.
+    tables. usual : it is run if no method is named.
     """
 
     key: str
@@ -49,7 +51,7 @@ class Method:
     package: str
     make: Callable[[int], Any]
     wish: float = NU
-    score: Callable[[Any, np.ndarray], np.ndarray] = _score_samples
+    score: Score = _score_samples
     accept: Callable[[Any, np.ndarray, np.ndarray], np.ndarray] = _predict
     raw: bool = False
     most_columns: int | None = None
@@ -71,33 +73,33 @@ class NearestDistance:
     def __init__(self, k: int):
         self.k = k
 
-    def fit(self, X):
+    def fit(self, X: np.ndarray) -> Self:
         k = min(self.k, len(X) - 1)
         self.index_ = NearestNeighbors(n_neighbors=k).fit(X)
         own = self.index_.kneighbors()[0].mean(axis=1)  # without the row itself
         self.threshold_ = np.quantile(own, 1 - NU)
         return self
 
-    def score_samples(self, X):
+    def score_samples(self, X: np.ndarray) -> np.ndarray:
         return -self.index_.kneighbors(X)[0].mean(axis=1)
 
 
-def _within_threshold(model, X, scores):
+def _within_threshold(model: Any, X: np.ndarray, scores: np.ndarray) -> np.ndarray:
     return scores >= -model.threshold_
 
 
-def _outlyingness(model, X):
+def _outlyingness(model: Any, X: np.ndarray) -> np.ndarray:
     return -model.decision_function(X)
 
 
-def _alone(combine):
+def _alone(combine: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Score:
     """Scores of ECOD and COPOD for rows that are scored one at a time.
 
     Both rank a row among the training rows *and* the rows that are scored with it: in one batch with many outliers, the outliers become
     the rule. What they give for a batch of one row follows from the training rows' sorted columns and their first three moments.
     """
 
-    def score(model, X):
+    def score(model: Any, X: np.ndarray) -> np.ndarray:
         train = model.X_train
         n, ordered = len(train), np.sort(train, axis=0)
         columns = range(X.shape[1])
@@ -111,7 +113,7 @@ def _alone(combine):
     return score
 
 
-def _skewness_sign(train, X):
+def _skewness_sign(train: np.ndarray, X: np.ndarray) -> np.ndarray:
     """The sign of each column's skewness with one row of X added to the training rows (rows of X × columns)."""
     centred, n = train - train.mean(axis=0), len(train) + 1
     d = X - train.mean(axis=0)
@@ -120,24 +122,24 @@ def _skewness_sign(train, X):
     return np.sign(third)
 
 
-def _mean(left, right):
+def _mean(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return (left + right) / 2
 
 
-def _pyod(module: str, name: str, *, seeded: bool = False, score=_outlyingness, most_columns: int | None = None) -> Method:
-    def make(seed):
+def _pyod(module: str, name: str, *, seeded: bool = False, score: Score = _outlyingness, most_columns: int | None = None) -> Method:
+    def make(seed: int) -> Any:
         detector = getattr(importlib.import_module(f"pyod.models.{module}"), name)
         return detector(contamination=NU, **({"random_state": seed} if seeded else {}))
 
     return Method(f"pyod-{module}", f"PyOD {name}", "pyod", make, score=score, accept=_within_threshold, most_columns=most_columns)
 
 
-def _pca(seed):
+def _pca(seed: int) -> Any:
     """PyOD's PCA with as many components as the training rows have: it divides by the variance of each, which may be 0."""
     from pyod.models.pca import PCA
 
     class FullRankPCA(PCA):
-        def fit(self, X, y=None):
+        def fit(self, X: np.ndarray, y: None = None) -> Self:
             self.n_components = int(np.linalg.matrix_rank(X - X.mean(axis=0), rtol=LEAST_DEVIATION))
             return super().fit(X, y)
 
@@ -162,7 +164,7 @@ METHODS = {
         Method("iforest", "IsolationForest", "scikit-learn", lambda seed: IsolationForest(contamination=NU, random_state=seed)),
         Method("lof", "LocalOutlierFactor", "scikit-learn", lambda seed: LocalOutlierFactor(novelty=True, contamination=NU)),
         Method("sklearn-ocsvm", "sklearn OCSVM", "scikit-learn", lambda seed: OneClassSVM(nu=NU)),
-        # with the nu it comes with it decides worse and ranks better
+        # with its default nu it decides worse and ranks better
         Method("sklearn-ocsvm-default", "sklearn OCSVM (nu = 0.5)", "scikit-learn", lambda seed: OneClassSVM(), wish=0.5),
         Method("knn1", "kNN (k = 1)", "scikit-learn", lambda seed: NearestDistance(1), accept=_within_threshold),
         Method("knn5", "kNN (k = 5, mean)", "scikit-learn", lambda seed: NearestDistance(5), accept=_within_threshold),
@@ -178,13 +180,13 @@ METHODS = {
 
 
 def chosen(keys: tuple[str, ...] = ()) -> tuple[list[Method], list[str]]:
-    """The methods with these keys, all the usual ones where none is given, and notes on those that are left out here.
+    """The methods with these keys, or all the usual ones if no key is given, and notes on those that cannot run here.
 
     A method that is asked for by its key and cannot run is an error.
     """
     unknown = [key for key in keys if key not in METHODS]
     if unknown:
-        raise ValueError(f"Unknown method {unknown[0]!r}: there are {', '.join(METHODS)}.")
+        raise ValueError(f"Unknown method {unknown[0]!r}: choose from {', '.join(METHODS)}.")
     if keys:
         methods = [METHODS[key] for key in dict.fromkeys(keys)]
         for method in methods:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from ..._typing import StrPath
 from ..pages import write_page
 from ..pages.ranks import draw_ranks
 from ..pages.texts import comparison_view, duration
-from ..statistics import TIE_DECIMALS, compare_with
+from ..statistics import TIE_DECIMALS, RankComparison, compare_with
 from ..units import read_run
 from .findings import YARDSTICK, failures, promises, ranks, read_rows, subject, summary, table_means
 from .methods import METHODS
 from .texts import HEADINGS, TUNED, answer, cell_text, write_summary
 
 
-def build_page(folder: str | os.PathLike[str], beside: Sequence[str | os.PathLike[str]] = ()) -> Path:
+def build_page(folder: StrPath, beside: Sequence[StrPath] = ()) -> Path:
     """Write the summary and the page of a run's folder, with the rows of other runs beside it, and return the page's path."""
     rows, run = read_rows(folder, beside), read_run(folder)
     table, means, ranked, tested = summary(rows), table_means(rows), ranks(rows), subject(rows)
@@ -53,7 +53,7 @@ def build_page(folder: str | os.PathLike[str], beside: Sequence[str | os.PathLik
     )
 
 
-def _tiles(table, ranked, means, rows) -> list[tuple[str, str]]:
+def _tiles(table: pd.DataFrame, ranked: RankComparison | None, means: pd.DataFrame, rows: pd.DataFrame) -> list[tuple[str, str]]:
     """The numbers at the top: (value, what it is)."""
     best = table.iloc[0]
     tiles = [(f"{best['auroc']:.1f} %", f"best average AUROC: {best['method']}")]
@@ -69,7 +69,7 @@ def _cells(row: dict[str, Any]) -> list[tuple[str, str]]:
     return [(cell_text(name, value), "" if pd.isna(value) else str(value)) for name, value in row.items()]
 
 
-def _per_table(rows, means, order) -> dict[str, Any]:
+def _per_table(rows: pd.DataFrame, means: pd.DataFrame, order: list[str]) -> dict[str, Any]:
     """AUROC by table, the best of each table marked; (text, is the best, what to sort by)."""
     facts = rows.groupby("table", sort=False)[["n_train", "n_test", "outliers", "columns"]].first()
     best = means.max(axis=1).round(TIE_DECIMALS)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import functools
-import os
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -16,8 +15,9 @@ import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score
 from threadpoolctl import threadpool_limits
 
+from ..._typing import StrPath
 from ...metrics import geometric_mean
-from ..units import run_units
+from ..units import Progress, no_progress, run_units
 from . import methods, tables
 from .methods import METHODS, Method
 from .protocol import MOST_TEST_ROWS, MOST_TRAINING_ROWS, Split, make_split
@@ -27,12 +27,12 @@ MEASURES = ("auroc", "average_precision", "accepted", "rejected", "gmean")
 FACTS = ("n_train", "n_test", "outliers", "columns")
 COLUMNS = ("table", "seed", "method", *MEASURES, "wish", "fit_seconds", "score_seconds", *FACTS, "error")
 MOST_LETTERS = 300
-"""Of an error's text."""
+"""The length to which the text of an error is cut."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides the rows: the tables and methods by name (all where none is given), the number of seeds, and the caps."""
+    """What decides the rows: the tables and methods by name (all if none is given), the number of seeds, and the caps."""
 
     tables: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class Settings:
         """These settings, or a clear error."""
         for name, least in (("seeds", 1), ("most_rows", 4), ("most_test_rows", 1)):
             if getattr(self, name) < least:
-                raise ValueError(f"{name}={getattr(self, name)} is too small: {least} is the least.")
+                raise ValueError(f"{name}={getattr(self, name)} is too small: the minimum is {least}.")
         return self
 
 
@@ -64,13 +64,13 @@ class Unit:
 
 def run(
     settings: Settings,
-    out: str | os.PathLike[str],
+    out: StrPath,
     *,
     jobs: int = 1,
-    data_dir: str | os.PathLike[str] | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    data_dir: StrPath | None = None,
+    progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Run what the folder ``out`` lacks; returns the contents of its run.json."""
+    """Run the units that the folder ``out`` lacks, and return the contents of its run.json."""
     settings = settings.checked()
     sources = tables.chosen(tables.find_tables(data_dir, settings.embedded), settings.tables)
     compared, notes = methods.chosen(settings.methods)

@@ -12,15 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
+from ..._typing import StrPath
 from ...datasets import list_tasks
 from ...datasets.adbench import FILES, downloaded_paths
 from ...datasets.embedded import raw
 from ...exceptions import DataError
 
 LEAST_NORMALS = 8
-"""Half of them train: fewer than four rows describe nothing."""
+"""Half of them train, and fewer than four rows describe nothing."""
 DIGITS = (1, 3, 8)
-"""Digits that are taken as the normal class, an easy one and two that resemble each other."""
+"""Digits that serve as the normal class: an easy one, and two that resemble each other."""
 
 
 @dataclass(frozen=True)
@@ -32,26 +33,26 @@ class Source:
     read: Callable[[], tuple[np.ndarray, np.ndarray]] = field(compare=False)
 
 
-def find_tables(data_dir: str | os.PathLike[str] | None = None, embedded: bool = False) -> list[Source]:
-    """The embedded tables; else those of ``data_dir``, of ``$REFKERNEL_DATA/adbench``, or of ADBench's download, in this order."""
+def find_tables(data_dir: StrPath | None = None, embedded: bool = False) -> list[Source]:
+    """The embedded tables; otherwise the first found of ``data_dir``, ``$REFKERNEL_DATA/adbench`` and ADBench's download."""
     if embedded:
         if data_dir is not None:
-            raise ValueError(f"data_dir={str(data_dir)!r} is a folder of tables, and --embedded reads none: leave one of them out.")
+            raise ValueError(f"data_dir={str(data_dir)!r} and --embedded exclude each other: pass one of them.")
         return _embedded()
     paths = _paths(data_dir)
     return sorted((_of_file(path) for path in paths), key=lambda source: source.name.lower())
 
 
 def chosen(sources: list[Source], names: tuple[str, ...]) -> list[Source]:
-    """The sources with these names, capitals ignored; all where no name is given."""
+    """The sources with these names, ignoring case; all if no name is given."""
     known = {source.name.lower(): source for source in sources}
     unknown = [name for name in names if name.lower() not in known]
     if unknown:
-        raise ValueError(f"Unknown table {unknown[0]!r}: there are {', '.join(source.name for source in sources)}.")
+        raise ValueError(f"Unknown table {unknown[0]!r}: choose from {', '.join(source.name for source in sources)}.")
     return [known[name.lower()] for name in dict.fromkeys(names)] if names else sources
 
 
-def read_npz(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
+def read_npz(path: StrPath) -> tuple[np.ndarray, np.ndarray]:
     """(X, is_outlier) of a .npz file with X (n × d) and y (n; 1: outlier, 0: normal). Nothing in it is ever unpickled."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
@@ -64,7 +65,7 @@ def read_npz(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
     return X, y == 1
 
 
-def _check(path, X, y):
+def _check(path: StrPath, X: np.ndarray, y: np.ndarray) -> None:
     if X.ndim != 2 or X.shape[1] == 0 or y.shape != (len(X),):
         raise DataError(f"{path} holds X of shape {X.shape} and y of shape {y.shape}: X must be rows × columns, y one label for each row.")
     if not np.isfinite(X).all():
@@ -75,10 +76,10 @@ def _check(path, X, y):
         raise DataError(f"{path} holds the label {others[0]!r} in y: 1 marks an outlier, 0 a normal row.")
     normals = int((y == 0).sum())
     if normals < LEAST_NORMALS or normals == len(y):
-        raise DataError(f"{path} holds {normals} normal rows and {len(y) - normals} outliers: {LEAST_NORMALS} and 1 are needed at least.")
+        raise DataError(f"{path} holds {normals} normal rows and {len(y) - normals} outliers: at least {LEAST_NORMALS} and 1 are needed.")
 
 
-def _paths(data_dir):
+def _paths(data_dir: StrPath | None) -> list[Path]:
     if data_dir is not None:
         found = sorted(Path(data_dir).glob("*.npz"))
         if not found:
@@ -90,26 +91,26 @@ def _paths(data_dir):
     return sorted((Path(folder) / FILES.folder).glob("*.npz") if folder else []) or downloaded_paths()
 
 
-def _of_file(path):
-    """A file's table; ADBench's numbers before the names are left out."""
+def _of_file(path: Path) -> Source:
+    """The table of a file, named without the number that ADBench puts first."""
     number, _, rest = path.stem.partition("_")
     name = rest if number.isdigit() and rest else path.stem
     return Source(name, sha256(path.read_bytes()).hexdigest()[:16], functools.partial(read_npz, path))
 
 
-def _embedded():
+def _embedded() -> list[Source]:
     ours = [Source(task.name, "embedded", functools.partial(_task, task.dataset, task.target)) for task in list_tasks()]
     theirs = {"Cancer": ("load_breast_cancer", 1)}  # benign
     theirs |= {f"Wine{k + 1}": ("load_wine", k) for k in range(3)} | {f"Digit{k}": ("load_digits", k) for k in DIGITS}
     return ours + [Source(name, "embedded", functools.partial(_sklearns, *args)) for name, args in theirs.items()]
 
 
-def _task(dataset, target):
+def _task(dataset: str, target: str) -> tuple[np.ndarray, np.ndarray]:
     X, classes = raw(dataset)
     return X, classes != target
 
 
-def _sklearns(loader, target):
+def _sklearns(loader: str, target: int) -> tuple[np.ndarray, np.ndarray]:
     from sklearn import datasets
 
     data = getattr(datasets, loader)()

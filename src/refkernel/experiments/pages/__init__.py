@@ -1,7 +1,7 @@
 """What the pages of all experiments share: the frame, the style, figures as SVG, and numbers as text.
 
 Needs the extra ``report`` (pandas, matplotlib, jinja2). A page is one file
-that fetches nothing, neither when it is built nor when it is opened.
+that fetches nothing, when it is built or when it is opened.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from ..statistics import RankComparison
 from .svg import INK, Drawing, canvas, styled, to_svg
 
 MOST_NUMBERED = 12
-"""Of more methods than this, every second rank is numbered, and names are a little smaller."""
+"""With more methods than this, only every second rank is numbered, and names are a little smaller."""
 
 
 def draw_ranks(comparison: RankComparison, name: str, title: str, label: Callable[[str], str] = str, unit: str = "tasks") -> Drawing:

@@ -1,9 +1,10 @@
-"""Matplotlib figures as SVG that lives inside an HTML page: alternative text, ids of its own, the page's text colour."""
+"""Matplotlib figures as SVG that lives inside an HTML page: alternative text, unique ids, the page's text colour."""
 
 from __future__ import annotations
 
 import io
 import re
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -45,13 +46,13 @@ class Drawing:
     caption: str = ""
 
 
-def canvas(height: float, rows: int = 1, columns: int = 1, **options):
+def canvas(height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
     """A figure of the standard width and its axes."""
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     return figure, figure.subplots(rows, columns, **options)
 
 
-def styled():
+def styled() -> AbstractContextManager[None]:
     """The context in which figures must be drawn and converted."""
     return matplotlib.rc_context(STYLE)
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
 from scipy.stats import t
 
+from ..._typing import StrPath
+from .. import units
 from ..article.protocol import CLASSIFIER_NAMES
 from ..statistics import LEVEL, Comparison, RankComparison, compare_ranks, compare_with
 from .baselines import TUNED
 from .methods import ALL, COUNTS, CURVES, WITHOUT_OUTLIERS
 
+MethodKey: TypeAlias = tuple[str, str, str, str]
 METHOD = ["classifier", "references", "negatives", "grid"]
 CHOSEN = "chosen by validation"
 """Validation also chooses the strategy and the classifier, run by run, among those that train without outliers."""
@@ -21,23 +24,18 @@ RANKED = 12
 """Methods in a critical-difference diagram; with more it becomes unreadable."""
 ARTICLE = {("ocsvm", "base"): 70.3, ("svdd", "case2"): 74.6}
 """What the article reports for the base kernel's one-class SVM, and for its best SVDD without outliers."""
-METHOD_NAMES = {**CLASSIFIER_NAMES, "svddneg": "SVDD with negatives", "esvdd": "ESVDD"}
+METHOD_NAMES = {**CLASSIFIER_NAMES, "svddneg": "SVDD, outliers repel", "esvdd": "ESVDD"}
 REFERENCE_NAMES = {"base": "plain kernel", "-": ""}
 
 
-def read_rows(folder) -> pd.DataFrame:
+def read_rows(folder: StrPath) -> pd.DataFrame:
     """The rows of a study, Gmean in percent, with the methods that validation chose."""
-    path = Path(folder) / "rows.csv"
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist. Run `refkernel study --out {folder}` first, or name another folder.")
-    rows = pd.read_csv(path, dtype={"negatives": str})
-    if rows.empty:
-        raise ValueError(f"{path} holds no run yet. Let `refkernel study` finish at least one.")
+    rows = units.read_rows(folder, "study", [*METHOD, "gmean", "validation"], dtype={"negatives": str})
     rows = pd.concat([rows, _chosen(rows)], ignore_index=True)
     return rows.assign(**{name: 100.0 * rows[name] for name in ("gmean", "tpr", "tnr", "validation")})
 
 
-def _chosen(rows):
+def _chosen(rows: pd.DataFrame) -> pd.DataFrame:
     """For each run and grid the row of the best validation score among methods whose training sees no outlier."""
     free = rows[(rows["negatives"] == "0") & (rows["references"].isin(list(WITHOUT_OUTLIERS)))]
     best = free.loc[free.groupby(["grid", "task", "split", "repeat"])["validation"].idxmax()]
@@ -49,7 +47,7 @@ def task_means(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.pivot_table(index="task", columns=METHOD, values="gmean", aggfunc="mean", sort=False)
 
 
-def method_name(classifier, references="-", negatives="0") -> str:
+def method_name(classifier: str, references: str = "-") -> str:
     """What tables and pages call a method."""
     name = METHOD_NAMES.get(classifier, classifier)
     references = REFERENCE_NAMES.get(references, references)
@@ -73,7 +71,7 @@ def ranks(means: pd.DataFrame, grid: str) -> RankComparison | None:
     best = part.mean().sort_values(ascending=False).index[:RANKED]
     base = ("ocsvm", "base", "0", grid)
     part = part[list(dict.fromkeys([*best, *([base] if base in part else [])]))]
-    part.columns = [method_name(*m[:3]) for m in part]
+    part.columns = [method_name(*m[:2]) for m in part]
     return compare_ranks(part)
 
 
@@ -98,7 +96,7 @@ def curves(means: pd.DataFrame, grid: str = "fine") -> list[Curve]:
     return [_curve(means, name, found, base, counts) for name, found in methods.items() if all(m in means for m in (*found, base))]
 
 
-def _curve(means, name, methods, base, counts):
+def _curve(means: pd.DataFrame, name: str, methods: list[MethodKey], base: MethodKey, counts: list[str]) -> Curve:
     values = np.column_stack([means[m] for m in methods])
     gains, tasks = values - means[[base]].to_numpy(), len(values)
     half = t.ppf(1 - LEVEL / 2, tasks - 1) * gains.std(axis=0, ddof=1) / np.sqrt(tasks) if tasks > 1 else np.zeros(len(counts))

@@ -1,4 +1,4 @@
-"""What the study compares: reference strategies × classifiers, baselines, and how many negatives training may see."""
+"""What the study compares: reference strategies × classifiers, baselines, and how many known outliers training may see."""
 
 from __future__ import annotations
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from ..._typing import StrPath
 from ...plot.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from ..pages import write_page
 from ..pages.ranks import draw_ranks
@@ -22,7 +25,7 @@ AIM = 77.0
 """Average Gmean without outliers in the references that the study set out to reach."""
 
 
-def build_page(folder, out=None) -> Path:
+def build_page(folder: StrPath, out: StrPath | None = None) -> Path:
     """Write the page of a study's folder and return its path."""
     rows = read_rows(folder)
     means = task_means(rows)
@@ -36,7 +39,7 @@ def build_page(folder, out=None) -> Path:
         tasks=list(means.index),
         runs=int(rows.groupby(["task", "split", "repeat"]).ngroups),
         answer=answer(means, table),
-        tiles=_tiles(table, run),
+        tiles=_tiles(table),
         rank_figures=[draw_ranks(found, f"methods-{grid}", f"{grid} grid") for grid in GRIDS if (found := ranks(means, grid)) is not None],
         curve_figures=[draw_curves(shown)] if (shown := curves(means)) else [],
         comparisons=[_comparison_table(means, *other, grid) for other in ARTICLE for grid in GRIDS],
@@ -48,7 +51,7 @@ def build_page(folder, out=None) -> Path:
     )
 
 
-def _tiles(table, run) -> list[tuple[str, str]]:
+def _tiles(table: pd.DataFrame) -> list[tuple[str, str]]:
     """The numbers at the top: (value, what it is)."""
     tiles = []
     for grid in GRIDS:
@@ -61,7 +64,7 @@ def _tiles(table, run) -> list[tuple[str, str]]:
     return tiles
 
 
-def _comparison_table(means, classifier, references, grid) -> dict[str, Any]:
+def _comparison_table(means: pd.DataFrame, classifier: str, references: str, grid: str) -> dict[str, Any]:
     found = against(means, classifier, references, grid)
     own = (classifier, references, "0", grid)
     return {
@@ -73,7 +76,7 @@ def _comparison_table(means, classifier, references, grid) -> dict[str, Any]:
     }
 
 
-def _average_view(row) -> dict[str, str]:
+def _average_view(row: Any) -> dict[str, str]:
     return {
         "name": method_name(row.classifier, row.references),
         "negatives": row.negatives,
@@ -83,7 +86,7 @@ def _average_view(row) -> dict[str, str]:
     }
 
 
-def _per_task(means, table, most=15) -> dict[str, Any]:
+def _per_task(means: pd.DataFrame, table: pd.DataFrame, most: int = 15) -> dict[str, Any]:
     """Task means of the best methods of the fine grid and of the tuned baselines, without outliers in training."""
     kept = table[(table["negatives"] == "0") & table["grid"].isin(["fine", TUNED, DEFAULT])].head(most)
     methods = [tuple(row) for row in kept[["classifier", "references", "negatives", "grid"]].itertuples(index=False)]

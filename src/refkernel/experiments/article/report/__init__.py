@@ -11,8 +11,10 @@ from typing import Any
 import pandas as pd
 from joblib import Parallel, delayed
 
+from ...._typing import StrPath
 from ...pages import write_page
 from ...pages.ranks import draw_ranks
+from ...pages.svg import Drawing
 from ...pages.texts import duration
 from ...units import read_run
 from ..protocol import classifier_name, table_title, variant_name
@@ -27,7 +29,7 @@ DECIDING_TASKS = 6
 """With fewer tasks no two-sided test can decide at 0.05: all signs agree by chance with probability 2 / 2^5 = 0.0625."""
 
 
-def build_report(results_dir, out=None, compare_with=None, jobs=1) -> Path:
+def build_report(results_dir: StrPath, out: StrPath | None = None, compare_with: StrPath | None = None, jobs: int = 1) -> Path:
     """Write the report of a results folder and return its path.
 
     Parameters
@@ -60,7 +62,7 @@ def build_report(results_dir, out=None, compare_with=None, jobs=1) -> Path:
     )
 
 
-def _headline(comparison: pd.DataFrame, run: dict) -> dict[str, Any]:
+def _headline(comparison: pd.DataFrame, run: dict[str, Any]) -> dict[str, Any]:
     """The numbers at the top: (value, what it is)."""
     total = counts(comparison)
     tiles = []
@@ -89,12 +91,12 @@ def _tables(comparison: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _figures(rows: pd.DataFrame, comparison: pd.DataFrame, run: dict, jobs: int) -> dict[str, Any]:
+def _figures(rows: pd.DataFrame, comparison: pd.DataFrame, run: dict[str, Any], jobs: int) -> dict[str, Any]:
     """Every list of figures by its name in the page, drawn in parallel."""
     means = averages(comparison)
     pairs = list(dict.fromkeys(zip(means["classifier"], means["route"], strict=True)))
     stages = {name: seconds for name, seconds in run.get("stages", {}).items() if isinstance(seconds, int | float)}
-    calls: dict[str, list[tuple]] = {
+    calls: dict[str, list[tuple[Any, ...]]] = {
         "choice_figures": [(figures.draw_choices, *pair, shares) for pair, shares in plot_data.chosen_parameters(rows).items()],
         "region_figures": [(_draw_regions, name) for name in ("svdd", "ocsvm")],
         "spectrum_figures": [(figures.draw_spectrum, scale, spectrum) for scale, spectrum in plot_data.spectra().items()],
@@ -109,16 +111,16 @@ def _figures(rows: pd.DataFrame, comparison: pd.DataFrame, run: dict, jobs: int)
     return {name: [next(drawn) for _ in part] for name, part in calls.items()}
 
 
-def _draw_regions(name: str):
+def _draw_regions(name: str) -> Drawing:
     return figures.draw_regions(plot_data.regions(name))
 
 
-def _statements(comparison: pd.DataFrame) -> list[dict]:
+def _statements(comparison: pd.DataFrame) -> list[dict[str, Any]]:
     pairs = zip(findings(comparison, "gmean"), findings(comparison, "printed_gmean"), strict=True)
     return [views.statement_view(here, article) for here, article in pairs]
 
 
-def _other(comparison: pd.DataFrame, run: dict, folder) -> dict[str, Any]:
+def _other(comparison: pd.DataFrame, run: dict[str, Any], folder: StrPath) -> dict[str, Any]:
     """Averages of this run and another over the cells that both have."""
     theirs = compare(summarise(read_rows(folder)))
     keys = ["classifier", "route", "variant", "task"]
@@ -131,17 +133,17 @@ def _other(comparison: pd.DataFrame, run: dict, folder) -> dict[str, Any]:
     }
 
 
-def _solver_name(run: dict, default: str) -> str:
+def _solver_name(run: dict[str, Any], default: str) -> str:
     solver = run.get("settings", {}).get("solver")
     return f"{default} (solver {solver})" if solver else default
 
 
-def _provenance(rows: pd.DataFrame, run: dict) -> dict[str, dict[str, str]]:
+def _provenance(rows: pd.DataFrame, run: dict[str, Any]) -> dict[str, dict[str, str]]:
     """How the run was made, by topic."""
     topics = {key.capitalize(): run[key] for key in ("settings", "versions", "machine") if run.get(key)}
     source = {"Commit": run["commit"]} if run.get("commit") else {}
     if "seed" in rows:
-        source["Seeds"] = f"{rows['seed'].nunique()} different ones, each in its row of rows.csv"
+        source["Seeds"] = f"{rows['seed'].nunique()} different ones, recorded in rows.csv"
     if source:
         topics["Source"] = source
     named = {topic: values if isinstance(values, dict) else {topic: values} for topic, values in topics.items()}

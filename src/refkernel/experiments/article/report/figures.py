@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
 
 from ....plot.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
@@ -12,7 +14,7 @@ from ..protocol import EIGENVALUE_FLOOR, VARIANTS, classifier_name, table_title,
 from .plot_data import Regions
 
 DARK_YELLOW = "#B8A800"
-"""The palette's yellow, darker: on white its own cannot be seen."""
+"""A darker version of the palette's yellow, which cannot be seen on white."""
 COLOURS = dict(zip(VARIANTS, [INK, BLUE, ORANGE, SKY, VERMILION, GREEN, PURPLE, DARK_YELLOW], strict=True))
 LINES = dict(zip(VARIANTS, ["-", "-", "-", "--", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1))], strict=True))
 PANEL_COLUMNS = 2
@@ -21,7 +23,7 @@ DARK_CELL = 0.6
 
 
 def draw_averages(averages: pd.DataFrame, classifier: str, route: str) -> Drawing:
-    """Column averages of one table: ours and the article's, a line between them; the axis is that of all tables."""
+    """Column averages of one table: ours and the article's, with a line between them; all tables share one axis."""
     shown = averages[["gmean", "printed_gmean"]].stack()
     part = averages[(averages["classifier"] == classifier) & (averages["route"] == route)]
     title = table_title(classifier, route)
@@ -110,11 +112,11 @@ def draw_choices(classifier: str, route: str, shares: dict[str, pd.DataFrame]) -
         return Drawing(to_svg(figure, f"choices-{classifier}-{route}", f"Chosen parameters, {title}", f"Most frequent choices: {text}."))
 
 
-def _headline(figure, text: str) -> None:
+def _headline(figure: Figure, text: str) -> None:
     figure.suptitle(text, x=0.01, ha="left", fontsize=10, fontweight="bold")
 
 
-def _heat_map(axes, x: float, y: float, share: np.ndarray, highest: float) -> None:
+def _heat_map(axes: Axes, x: float, y: float, share: np.ndarray, highest: float) -> None:
     """Shares in percent as shaded cells of size 1, the first at (x, y)."""
     across, up = x + np.arange(share.shape[1] + 1), y + np.arange(share.shape[0] + 1)
     axes.pcolormesh(across, up, share, cmap="Blues", vmin=0, vmax=highest, edgecolors=FAINT, linewidth=0.4)

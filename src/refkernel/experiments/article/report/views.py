@@ -1,4 +1,4 @@
-"""What the report shows, as plain values for its template. Numbers become text here; none is computed."""
+"""What the report shows, as plain values for its template. Numbers become text here; nothing is computed."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _found(cells: pd.DataFrame, key: Hashable) -> dict[Hashable, Any]:
     return cells.loc[key].to_dict() if key in cells.index else {}
 
 
-def _cell(found: dict, bold: bool) -> CellView:
+def _cell(found: dict[Hashable, Any], bold: bool) -> CellView:
     mean, difference, within = (found.get(name, pd.NA) for name in ("gmean", "difference", "within"))
     tone = tone_of(difference)
     return CellView(
