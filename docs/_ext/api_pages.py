@@ -13,7 +13,7 @@ from sphinx.pycode import ModuleAnalyzer
 import refkernel
 
 FOLDER = "api"
-MODULES = [name for name in refkernel.__all__ if inspect.ismodule(getattr(refkernel, name))]
+MODULES = [*(name for name in refkernel.__all__ if inspect.ismodule(getattr(refkernel, name))), "persistence"]
 
 GROUPS = {
     "Detectors": ["AutoDetector", "SVDD", "OneClassSVM", "ReferenceResidual", "ESVDD"],
