@@ -20,6 +20,7 @@ GROUPS = {
     "Promises and choices": ["ConformalDetector", "OneClassGridSearch"],
     "Reference kernels": ["ReferenceKernel", "ReferenceMap", "NPT", "RBF"],
     "Preparing columns": ["TargetScaler", "TargetImputer"],
+    "Why a row is flagged": ["explain", "Explanation", "counterfactuals", "Counterfactuals"],
     "Model files": ["save", "load", "read_about", "to_onnx"],
 }
 """The order in which the reference lists the names of refkernel; names that it does not know come last."""
@@ -43,7 +44,11 @@ def write_pages(app):
 
 
 def _owners():
-    return [("refkernel", refkernel), *((f"refkernel.{name}", getattr(refkernel, name)) for name in MODULES)]
+    return [("refkernel", refkernel), *((f"refkernel.{name}", _imported(name)) for name in MODULES)]
+
+
+def _imported(name: str):
+    return importlib.import_module(f"refkernel.{name}")
 
 
 def _objects():
@@ -81,10 +86,11 @@ def _index() -> str:
     text = _title("API reference") + "Everything that may be imported. Names that are not here are private and may change.\n\n"
     text += "::\n\n   import refkernel as rk\n\n"
     for title, names in groups.items():
-        text += f"{title}\n{'-' * len(title)}\n\n" + _table([f"refkernel.{name}" for name in names if name in here])
+        found = [f"refkernel.{name}" for name in names if name in here]
+        text += f"{title}\n{'-' * len(title)}\n\n{_table(found)}" if found else ""
     text += "Modules\n-------\n\n.. list-table::\n   :widths: 30 70\n\n"
     for name in MODULES:
-        text += f"   * - :doc:`refkernel.{name}`\n     - {_first_sentence(getattr(refkernel, name))}\n"
+        text += f"   * - :doc:`refkernel.{name}`\n     - {_first_sentence(_imported(name))}\n"
     text += "\nThe shell has its own page: :doc:`commands`.\n\n"
     return text + _tree([*(f"refkernel.{name}" for name in [*sorted(here, key=str.lower), *MODULES]), "commands"])
 
@@ -94,7 +100,7 @@ def _first_sentence(thing) -> str:
 
 
 def _module(name: str) -> str:
-    module, address = getattr(refkernel, name), f"refkernel.{name}"
+    module, address = _imported(name), f"refkernel.{name}"
     text = _title(address) + f".. module:: {address}\n\n" + _prose(inspect.getdoc(module) or "") + "\n\n"
     home = _home()
     things = [getattr(module, public) for public in module.__all__]
