@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -13,6 +14,7 @@ from sphinx.pycode import ModuleAnalyzer
 import refkernel
 
 FOLDER = "api"
+LOWER = "-function"
 MODULES = [*(name for name in refkernel.__all__ if inspect.ismodule(getattr(refkernel, name))), "persistence"]
 
 GROUPS = {
@@ -25,7 +27,7 @@ GROUPS = {
 }
 """The order in which the reference lists the names of refkernel; names that it does not know come last."""
 
-BACKLINK = re.compile(rf'href="([^"]*{FOLDER}/([\w.]+)\.html)#([\w.]+)"')
+BACKLINK = re.compile(rf'href="([^"]*{FOLDER}/([\w.-]+)\.html)#([\w.]+)"')
 
 
 def write_pages(app):
@@ -34,7 +36,7 @@ def write_pages(app):
     folder.mkdir(exist_ok=True)
     pages = {"index": _index()} | {f"refkernel.{name}": _module(name) for name in MODULES}
     for owner, name, thing in _objects():
-        pages[f"{owner}.{name}"] = _object(owner, name, thing)
+        pages[_page(f"{owner}.{name}")] = _object(owner, name, thing)
     for stale in set(folder.glob("refkernel*.rst")) - {folder / f"{page}.rst" for page in pages}:
         stale.unlink()
     for page, text in pages.items():
@@ -67,6 +69,13 @@ def _home():
     return {id(thing): f"{owner}.{name}" for owner, name, thing in _objects()}
 
 
+@functools.cache
+def _page(address: str) -> str:
+    """The name of a page: that of what it shows, told apart where only the case of a letter differs, as some file systems ignore it."""
+    same = [f"{owner}.{name}" for owner, name, _ in _objects() if f"{owner}.{name}".lower() == address.lower()]
+    return address if len(same) < 2 or address != address.lower() else f"{address}{LOWER}"
+
+
 def _title(text: str) -> str:
     return f"{text}\n{'=' * len(text)}\n\n"
 
@@ -76,7 +85,7 @@ def _table(addresses: list[str]) -> str:
 
 
 def _tree(pages: list[str]) -> str:
-    return ".. toctree::\n   :hidden:\n\n" + "".join(f"   {page.rpartition('.')[2]} <{page}>\n" for page in pages) + "\n"
+    return ".. toctree::\n   :hidden:\n\n" + "".join(f"   {page.rpartition('.')[2]} <{_page(page)}>\n" for page in pages) + "\n"
 
 
 def _index() -> str:
@@ -167,6 +176,7 @@ def mend_backlinks(app, pagename, templatename, context, doctree):
 
 def _true_place(link: re.Match) -> str:
     page, address, place = link.groups()
+    address = address.removesuffix(LOWER)
     _, name, rest = place.partition("." + address.rpartition(".")[2])
     return f'href="{page}#{address}{rest}"' if name else link.group()
 
