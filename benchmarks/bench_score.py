@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
 import refkernel as rk
+from refkernel._encoding import TableEncoder
 from refkernel.persistence import save
 from refkernel.references import Subset
 from refkernel.tables import load_table_model, score_file
@@ -51,8 +51,8 @@ def make_model(path):
     """A saved pipeline as `refkernel fit` makes them, on 100 references."""
     X = pd.DataFrame(np.random.default_rng(1).normal(size=(TRAINING_ROWS, FEATURES)), columns=NAMES)
     kernel = rk.ReferenceKernel(rk.RBF(10.0), Subset(REFERENCES), random_state=0)
-    columns = ColumnTransformer([("numbers", "passthrough", NAMES)])
-    model = Pipeline([("columns", columns), ("scale", rk.TargetScaler()), ("model", rk.SVDD(kernel, nu=0.1))]).fit(X)
+    columns = TableEncoder(["number"] * FEATURES, standardise=True)
+    model = Pipeline([("columns", columns), ("model", rk.SVDD(kernel, nu=0.1))]).fit(X)
     save(model, path)
     return model
 

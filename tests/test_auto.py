@@ -7,9 +7,10 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import refkernel as rk
-from refkernel._distances import l1_distances, nearest_l1
+from refkernel._distances import l1_distances, nearest_l1, root_l1_distances
+from refkernel._nearest import Screen, nearest_l1_screened
 from refkernel.auto import detector as detector_module
-from refkernel.auto.descriptions import RIDGE, Neighbours, Residual
+from refkernel.auto.descriptions import RIDGE, Neighbours, Residuals
 from refkernel.auto.evidence import Evidence
 from refkernel.auto.views import ColumnView
 
@@ -49,6 +50,87 @@ def test_l1_distances_and_neighbours_are_those_of_a_naive_loop(seed, n, m, d):
     np.testing.assert_array_equal(np.take_along_axis(D, index, axis=1), nearest)
 
 
+SCREENED = {
+    "normal": lambda rng, shape: rng.normal(size=shape),
+    "long tails": lambda rng, shape: rng.standard_cauchy(size=shape),
+    "copies": lambda rng, shape: rng.integers(0, 3, size=shape).astype(float),
+    "equal": lambda rng, shape: np.ones(shape),
+}
+
+
+@every_seed
+@pytest.mark.parametrize("kind", SCREENED)
+@pytest.mark.parametrize("d", [1, 4, 7, 30])
+def test_a_screened_search_finds_the_same_rows_to_the_bit(seed, kind, d):
+    """Samples among the rows, beside them and far beyond what 16 bits hold, against the plain search."""
+    rng = np.random.default_rng(seed)
+    Z = SCREENED[kind](rng, (3000, d))
+    X = np.vstack([Z[:20], SCREENED[kind](rng, (20, d)), 1e6 * rng.normal(size=(3, d)), np.full((1, d), 1e308)])
+    own = np.r_[np.arange(20), np.full(24, -1)]
+    plain, screened = [(np.empty((44, 6)), np.empty((44, 6), dtype=np.intp)) for _ in range(2)]
+    with np.errstate(over="ignore"):
+        nearest_l1(X, columns(Z), own, *plain)
+    Screen(columns(Z)).fit().nearest(X, own, *screened)
+    for found, expected in zip(screened, plain, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_screened_search_equals_its_python_source():
+    rng = np.random.default_rng(0)
+    Z, X = rng.normal(size=(50, 5)), rng.normal(size=(4, 5))
+    screen = Screen(columns(Z)).fit()
+    ends = []
+    for search in (nearest_l1_screened, nearest_l1_screened.py_func):
+        D, index = np.empty((4, 2)), np.empty((4, 2), dtype=np.intp)
+        search(X, columns(Z), screen._rounded(X), screen._whole, screen._step, np.full(4, -1), D, index)
+        ends.append((D, index))
+    for compiled, plain in zip(*ends, strict=True):
+        np.testing.assert_array_equal(compiled, plain)
+
+
+@every_seed
+def test_root_distances_add_up_the_roots_of_the_columns(seed):
+    rng = np.random.default_rng(seed)
+    X, Z = rng.normal(size=(7, 3)), rng.normal(size=(1100, 3))
+    D = np.empty((7, 1100))
+    root_l1_distances(X, columns(Z), D)
+    np.testing.assert_allclose(D, np.sqrt(np.abs(X[:, None] - Z[None])).sum(axis=2), rtol=1e-13)
+
+
+def test_many_rows_are_searched_by_a_screen_that_copies_and_files_do_not_hold(tmp_path, monkeypatch):
+    monkeypatch.setattr("refkernel._nearest.FEWEST_ROWS", 50)
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(120, 3)), rng.normal(size=(30, 3))
+    screened = rk.AutoDetector().fit(X)
+    scores = screened.score_samples(new)
+    rk.save(screened, tmp_path / "model.skops")
+    np.testing.assert_array_equal(rk.load(tmp_path / "model.skops").score_samples(new), scores)
+    monkeypatch.setattr("refkernel._nearest.FEWEST_ROWS", 5000)
+    np.testing.assert_array_equal(rk.AutoDetector().fit(X).score_samples(new), scores)
+
+
+@every_seed
+def test_a_balanced_rate_is_higher_the_closer_outliers_are(seed):
+    """Known outliers take the place of made-up ones: near ones ask for more rejections than far ones, and one half is the most."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(200, 4))
+    rates = []
+    for shift in (0.0, 1.5, 3.0):
+        y = np.r_[np.ones(200), -np.ones(50)]
+        detector = rk.AutoDetector("balanced").fit(np.vstack([X, rng.normal(size=(50, 4)) + shift]), y)
+        rates.append(detector.balanced_rate_)
+        assert detector.false_alarm_rate_ == pytest.approx(detector.balanced_rate_, abs=1 / 200)
+    assert 0.5 >= rates[0] > rates[1] > rates[2] > 0.0
+
+
+def test_another_threshold_may_be_balanced_too():
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    moved = rk.AutoDetector(0.05).fit(X).with_false_alarm_rate("balanced")
+    assert moved.offset_ == rk.AutoDetector("balanced").fit(X).offset_
+    with pytest.raises(ValueError, match="'equal' must be a number between 0 and 1, or \"balanced\""):
+        moved.with_false_alarm_rate("equal")
+
+
 @every_seed
 def test_jitted_distances_equal_their_python_source(seed):
     rng = np.random.default_rng(seed)
@@ -68,12 +150,12 @@ def test_jitted_distances_equal_their_python_source(seed):
 def test_a_left_out_row_scores_as_by_a_description_without_it(seed, n):
     """Every row, against a naive loop that fits on all others; the width and the floor of neighbours' distances are held."""
     Z = np.random.default_rng(seed).normal(size=(n, 3)).round(1)
-    neighbours, residual = Neighbours(columns(Z)).fit(), Residual(columns(Z), 0.5).fit()
+    neighbours, residual = Neighbours(columns(Z)).fit(), Residuals(columns(Z), (0.5,)).fit()
     rows = np.arange(n)
     for i in rows:
         others = np.delete(Z, i, axis=0)
-        C = np.exp(-cdist(others, others, "cityblock") / residual._width) + RIDGE * np.eye(n - 1)
-        k = np.exp(-cdist(others, Z[[i]], "cityblock") / residual._width)
+        C = np.exp(-cdist(others, others, "cityblock") / residual._widths[0]) + RIDGE * np.eye(n - 1)
+        k = np.exp(-cdist(others, Z[[i]], "cityblock") / residual._widths[0])
         assert residual.left_out(rows)[0, i] == pytest.approx(1.0 - (k.T @ np.linalg.solve(C, k)).item(), abs=1e-9)
         assert neighbours.left_out(rows)[0, i] == pytest.approx(cdist(Z[[i]], others, "cityblock").min(), rel=1e-12)
         if n > 6:
@@ -85,9 +167,9 @@ def test_a_left_out_row_scores_as_by_a_description_without_it(seed, n):
 
 def test_a_new_row_scores_by_the_formula():
     Z, X = (np.random.default_rng(s).normal(size=(40, 3)) for s in (0, 1))
-    residual = Residual(columns(Z), 0.5).fit()
-    k = np.exp(-cdist(Z, X, "cityblock") / residual._width)
-    C = np.exp(-cdist(Z, Z, "cityblock") / residual._width) + RIDGE * np.eye(40)
+    residual = Residuals(columns(Z), (0.5,)).fit()
+    k = np.exp(-cdist(Z, X, "cityblock") / residual._widths[0])
+    C = np.exp(-cdist(Z, Z, "cityblock") / residual._widths[0]) + RIDGE * np.eye(40)
     np.testing.assert_allclose(residual.score(X)[0], 1.0 - (k * np.linalg.solve(C, k)).sum(axis=0), atol=1e-10)
 
 

@@ -486,5 +486,7 @@ def test_a_path_that_cannot_be_is_refused(model, options, message, moons):
 
 def test_only_displays_are_public():
     assert (
-        dir(rk.plot) == sorted(rk.plot.__all__) == ["DecisionRegionDisplay", "PathDisplay", "ScoreDistributionDisplay", "SpectrumDisplay"]
+        dir(rk.plot)
+        == sorted(rk.plot.__all__)
+        == ["DecisionRegionDisplay", "ExplanationDisplay", "PathDisplay", "ScoreDistributionDisplay", "SpectrumDisplay"]
     )

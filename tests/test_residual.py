@@ -218,7 +218,7 @@ def test_decision_is_score_minus_offset_and_score_minus_the_residual(seed, sampl
     np.testing.assert_array_equal(model.decision_function(X_new), model.score_samples(X_new) - model.offset_)
     np.testing.assert_array_equal(model.predict(X_new), np.where(model.decision_function(X_new) >= 0, 1, -1))
     np.testing.assert_array_equal(clone(model).fit_predict(X), model.predict(X))
-    by_hand = rk.ReferenceMap(references="subset", random_state=seed).fit(X)
+    by_hand = rk.ReferenceMap("laplacian", references="subset", random_state=seed).fit(X)
     np.testing.assert_array_equal(by_hand.residual(X_new), -model.score_samples(X_new))
     assert {-1, 1} == set(model.predict(X_new))
 
@@ -228,7 +228,7 @@ def test_decision_is_score_minus_offset_and_score_minus_the_residual(seed, sampl
 def test_truncated_kernel_pca_has_the_reconstruction_error_of_its_components(seed, rank, samples):
     """references="training" and a rank: Hoffmann's error from an eigendecomposition of our own, at the training samples."""
     X = samples(50, 3, seed)
-    model = ReferenceResidual(references="training", rank=rank).fit(X)
+    model = ReferenceResidual("rbf", references="training", rank=rank).fit(X)
     K, J = RBF(1.0).fit(X)(X), np.eye(50) - 1 / 50
     lam, U = np.linalg.eigh(J @ K @ J)
     lam, U = lam[::-1], U[:, ::-1]
@@ -288,7 +288,7 @@ def test_nested_parameters_reach_the_map_and_defaults_stay(samples):
         grid = {"kernel__scale": [0.1, 1.0], "nu": [0.1, 0.3], "references__size": [0.3, 0.6]}
         search = GridSearchCV(ReferenceResidual(random_state=0), grid, cv=StratifiedKFold(3), scoring=gmean_scorer).fit(X, y)
     assert search.best_score_ > 0.5
-    assert ReferenceResidual().kernel == "rbf"
+    assert ReferenceResidual().kernel == "laplacian"
 
 
 def test_clone_pickle_sparse_and_data_frames(samples):

@@ -1,25 +1,29 @@
-"""One-class classification with reference kernels, scikit-learn compatible."""
+"""One-class classification with reference kernels, scikit-learn compatible.
+
+Names are imported when they are first used, so that ``import refkernel`` and ``refkernel --help`` answer at once.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from . import calibration, datasets, exceptions, kernels, metrics, model_selection, plot, pseudo_outliers, references
-from .auto import AutoDetector
-from .calibration import ConformalDetector
-from .ellipsoid import ESVDD
-from .exceptions import DegenerateSolutionWarning, FarSamplesWarning, ModelFileError
-from .feature_map import NPT, ReferenceKernel, ReferenceMap
-from .kernels import RBF
-from .model_selection import OneClassGridSearch
-from .one_class_svm import OneClassSVM
-from .persistence import load, read_about, save
-from .preprocessing import TargetImputer, TargetScaler
-from .residual import ReferenceResidual
-from .svdd import SVDD
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import calibration, datasets, exceptions, kernels, metrics, model_selection, plot, pseudo_outliers, references
+    from .auto import AutoDetector
+    from .calibration import ConformalDetector
+    from .ellipsoid import ESVDD
+    from .exceptions import DegenerateSolutionWarning, FarSamplesWarning, ModelFileError
+    from .explanations import Counterfactuals, Explanation, counterfactuals, explain
+    from .feature_map import NPT, ReferenceKernel, ReferenceMap
+    from .kernels import RBF
+    from .model_selection import OneClassGridSearch
+    from .one_class_svm import OneClassSVM
     from .onnx_export import to_onnx
+    from .persistence import load, read_about, save
+    from .preprocessing import TargetImputer, TargetScaler
+    from .residual import ReferenceResidual
+    from .svdd import SVDD
 
 __version__ = "0.1.0"
 
@@ -30,7 +34,9 @@ __all__ = [
     "SVDD",
     "AutoDetector",
     "ConformalDetector",
+    "Counterfactuals",
     "DegenerateSolutionWarning",
+    "Explanation",
     "FarSamplesWarning",
     "ModelFileError",
     "OneClassGridSearch",
@@ -41,8 +47,10 @@ __all__ = [
     "TargetImputer",
     "TargetScaler",
     "calibration",
+    "counterfactuals",
     "datasets",
     "exceptions",
+    "explain",
     "kernels",
     "load",
     "metrics",
@@ -55,16 +63,39 @@ __all__ = [
     "to_onnx",
 ]
 
+_HOMES = {
+    "auto": ("AutoDetector",),
+    "calibration": ("ConformalDetector",),
+    "ellipsoid": ("ESVDD",),
+    "exceptions": ("DegenerateSolutionWarning", "FarSamplesWarning", "ModelFileError"),
+    "explanations": ("Counterfactuals", "Explanation", "counterfactuals", "explain"),
+    "feature_map": ("NPT", "ReferenceKernel", "ReferenceMap"),
+    "kernels": ("RBF",),
+    "model_selection": ("OneClassGridSearch",),
+    "one_class_svm": ("OneClassSVM",),
+    "onnx_export": ("to_onnx",),
+    "persistence": ("load", "read_about", "save"),
+    "preprocessing": ("TargetImputer", "TargetScaler"),
+    "residual": ("ReferenceResidual",),
+    "svdd": ("SVDD",),
+}
+"""The modules of the names that are not modules themselves; a test holds this to the imports above."""
+
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
 
 if not TYPE_CHECKING:  # a type checker would take any name for granted
 
-    def __getattr__(name):
-        """Import ``to_onnx`` on first use: it needs the extra ``onnx``."""
-        if name == "to_onnx":
-            from .onnx_export import to_onnx
-
-            return to_onnx
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        """Import a public name on first use, and keep it."""
+        if name in _HOME_OF:
+            found = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
+        elif name in __all__:
+            found = import_module(f".{name}", __name__)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

@@ -187,6 +187,21 @@ def l1_distances(X: np.ndarray, columns: np.ndarray, D: np.ndarray) -> None:
 
 
 @njit(cache=True, nogil=True)
+def root_l1_distances(X: np.ndarray, columns: np.ndarray, D: np.ndarray) -> None:
+    """Fill D (n × m) with the sums of sqrt(|x_j - z_j|), as ``l1_distances`` does. Mutates D."""
+    d, m = columns.shape
+    for i in range(X.shape[0]):
+        for begin in range(0, m, CHUNK):
+            part = D[i, begin : min(begin + CHUNK, m)]
+            for t in range(part.size):
+                part[t] = 0.0
+            for j in range(d):
+                x, column = X[i, j], columns[j, begin : begin + part.size]
+                for t in range(part.size):
+                    part[t] += np.sqrt(abs(x - column[t]))
+
+
+@njit(cache=True, nogil=True)
 def nearest_l1(X: np.ndarray, columns: np.ndarray, own: np.ndarray, D: np.ndarray, index: np.ndarray) -> None:
     """Fill D and index (n × k) with the k smallest ||x - z||_1 and their row numbers, nearest first; row own[i] is passed over."""
     d, m = columns.shape

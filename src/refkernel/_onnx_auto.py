@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from .auto import AutoDetector
-from .auto.descriptions import Neighbours, Residual
+from .auto.descriptions import Neighbours, Residuals
 from .auto.evidence import FARTHEST, Evidence
 from .auto.views import ColumnView
 
@@ -41,10 +41,11 @@ def auto_detector(op: Ops, model: AutoDetector, X: Node) -> Node:
         mine = [(used.pop(0), evidence.pop(0)) for _ in part.names]
         if not any(is_used for is_used, _ in mine):
             continue
-        key = v, part.columns.tobytes()  # residuals of few rows have the neighbours' distances
+        roots = getattr(part, "roots", False)
+        key = v, roots, part.columns.tobytes()  # residuals of few rows have the neighbours' distances
         if key not in distances:
-            distances[key] = _l1(op, views[v], part.columns, f"distances_{len(distances)}_")
-        scores = (_neighbours if isinstance(part, Neighbours) else _residual)(op, part, distances[key])
+            distances[key] = _l1(op, views[v], part.columns, roots, f"distances_{len(distances)}_")
+        scores = (_neighbours if isinstance(part, Neighbours) else _residuals)(op, part, distances[key])
         found += [_evidence(op, of, score) for (is_used, of), score in zip(mine, scores, strict=True) if is_used]
     mean = op.Div(op.Sum(*found), numbers(len(found)))
     return op.Sub(op.Sub(numbers(0.0), mean), numbers(model.offset_))
@@ -54,7 +55,10 @@ def _view(op: Ops, view: ColumnView, X: Node) -> Node:
     """``ColumnView.transform``: a constant column is 0, or ± jump where a sample differs from it."""
     away = op.Sub(X, view.median_)
     wide = op.Div(away, view.width_)
-    Z = op.Div(op.Sub(_arcsinh(op, wide) if view.kind == "bent" else wide, view.mean_), view.std_)
+    bent = wide if view.kind == "plain" else _arcsinh(op, wide)
+    if view.units is not None:
+        bent = op.Where(~np.isnan(view.units), wide, bent)
+    Z = op.Div(op.Sub(bent, view.mean_), view.std_)
     if not view.constant_.any():
         return Z
     differs = op.Greater(op.Abs(away), np.where(view.constant_, view.tolerance_, np.inf))
@@ -71,23 +75,24 @@ def _arcsinh(op: Ops, X: Node) -> Node:
     return op.Mul(op.Sign(X), op.Add(op.Log(m), op.Log(op.Add(share, root))))
 
 
-def _l1(op: Ops, Z: Node, columns: np.ndarray, prefix: str) -> Node:
-    """||z - r||_1 (n × m) for references given by their columns: one n × m matrix is summed up column by column."""
+def _l1(op: Ops, Z: Node, columns: np.ndarray, roots: bool, prefix: str) -> Node:
+    """Sums of |z - r| or of their roots (n × m), for references given by their columns: one n × m matrix grows column by column."""
     first = op.Abs(op.Sub(op.Gather(Z, integers(0), axis=1), columns[:1]))
+    first = op.Sqrt(first) if roots else first
     d = columns.shape[0]
     if d == 1:
         return first
     others = op.Gather(Z, integers(*range(1, d)), axis=1)
-    body = _one_column(prefix)
+    body = _one_column(prefix, roots)
     return op.Scan(first, others, columns[1:], num_scan_inputs=2, scan_input_axes=[1, 0], body=body, output_names=["u(D)"])
 
 
-def _one_column(prefix: str) -> Any:
-    """The body of the scan: D + |z - r|, for one column z of the samples and r of the references. Names must occur once in a graph."""
+def _one_column(prefix: str, roots: bool) -> Any:
+    """The body of the scan: D + |z - r| or its root, for one column z of the samples and r of the references. Names must be unique."""
     from onnx import TensorProto, helper, numpy_helper
 
-    D, z, r, upright, column, difference, distance, following = (
-        prefix + name for name in ("D", "z", "r", "upright", "column", "difference", "distance", "following")
+    D, z, r, upright, column, difference, distance, root, following = (
+        prefix + name for name in ("D", "z", "r", "upright", "column", "difference", "distance", "root", "following")
     )
 
     def declared(name: str, *shape: None) -> Any:
@@ -97,7 +102,8 @@ def _one_column(prefix: str) -> Any:
         helper.make_node("Reshape", [z, upright], [column], name=column),
         helper.make_node("Sub", [column, r], [difference], name=difference),
         helper.make_node("Abs", [difference], [distance], name=distance),
-        helper.make_node("Add", [D, distance], [following], name=following),
+        *([helper.make_node("Sqrt", [distance], [root], name=root)] if roots else []),
+        helper.make_node("Add", [D, root if roots else distance], [following], name=following),
     ]
     inputs, outputs = [declared(D, None, None), declared(z, None), declared(r, None)], [declared(following, None, None)]
     return helper.make_graph(nodes, prefix + "body", inputs, outputs, [numpy_helper.from_array(integers(-1, 1), upright)])
@@ -114,10 +120,13 @@ def _neighbours(op: Ops, part: Neighbours, D: Node) -> list[Node]:
     ]
 
 
-def _residual(op: Ops, part: Residual, D: Node) -> list[Node]:
-    """1 - ||exp(-D / width) root||²"""
-    features = op.MatMul(op.Exp(op.Div(D, numbers(-part._width))), part._root)
-    return [op.Sub(numbers(1.0), op.ReduceSumSquareApi18(features, axes=[1], keepdims=1))]
+def _residuals(op: Ops, part: Residuals, D: Node) -> list[Node]:
+    """1 - ||exp(-D / width) root||² for every width."""
+    found = []
+    for width, root in zip(part._widths, part._roots, strict=True):
+        features = op.MatMul(op.Exp(op.Div(D, numbers(-width))), root)
+        found.append(op.Sub(numbers(1.0), op.ReduceSumSquareApi18(features, axes=[1], keepdims=1)))
+    return found
 
 
 def _evidence(op: Ops, evidence: Evidence, score: Node) -> Node:

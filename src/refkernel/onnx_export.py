@@ -22,7 +22,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ._distances import squared_norms
+from ._encoding import TableEncoder
 from ._onnx_auto import Node, Ops, auto_detector, integers, numbers
+from ._onnx_table import table_encoder
 from .auto import AutoDetector
 from .feature_map import NPT, ReferenceKernel, ReferenceMap
 from .kernels import RBF, Kernel, Laplacian, Linear, Pairwise, Polynomial, Product, Scaled, Sigmoid, Sum
@@ -35,7 +37,14 @@ try:
     from onnx import ModelProto, TensorProto
     from skl2onnx.algebra import onnx_ops
     from skl2onnx.algebra.type_helper import guess_initial_types
-    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType, guess_proto_type, guess_tensor_type
+    from skl2onnx.common.data_types import (
+        DoubleTensorType,
+        FloatTensorType,
+        Int64TensorType,
+        StringTensorType,
+        guess_proto_type,
+        guess_tensor_type,
+    )
     from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
     from skl2onnx.operator_converters.imputer_op import convert_sklearn_imputer
     from skl2onnx.shape_calculators.imputer import calculate_sklearn_imputer_output_shapes
@@ -133,7 +142,8 @@ def _converter(build: Build, finish: Finish) -> Callable[[Any, Any, Any], None]:
 
     def convert(scope: Any, operator: Any, container: Any) -> None:
         op = _Ops(container.target_opset)
-        for output in finish(op, operator, build(op, operator.raw_operator, _samples(op, operator))):
+        samples = list(operator.inputs) if isinstance(operator.raw_operator, TableEncoder) else _samples(op, operator)
+        for output in finish(op, operator, build(op, operator.raw_operator, samples)):
             output.add_to(scope, container)
 
     return convert
@@ -161,8 +171,9 @@ def _parse_detector(scope: Any, model: BaseEstimator, inputs: list[Any], custom_
 
 
 def _precision(scope: Any) -> Any:
-    """The type of real outputs: the same as the graph's input, even if earlier steps return another."""
-    return guess_tensor_type(scope.input_variables[0].type)
+    """The type of real outputs: that of the graph's inputs (double if one is), whatever the steps before this one give."""
+    types = [guess_tensor_type(variable.type) for variable in scope.input_variables if not isinstance(variable.type, StringTensorType)]
+    return next((kind for kind in types if isinstance(kind, DoubleTensorType)), types[0] if types else FloatTensorType())
 
 
 def _declare(scope: Any, model: BaseEstimator, inputs: list[Any], **outputs: Any) -> list[Any]:
@@ -238,6 +249,7 @@ def _classifier(op: Ops, model: SVDD | OneClassSVM, X: Node) -> Node:
 
 
 GRAPHS: dict[type[BaseEstimator], Build] = {
+    TableEncoder: table_encoder,
     TargetScaler: _target_scaler,
     ReferenceMap: _reference_map,
     NPT: _reference_map,

@@ -37,8 +37,9 @@ class ReferenceResidual(OutlierMixin, NestedParams):
 
     Parameters
     ----------
-    kernel : kernel object, str or callable, default="rbf"
-        The base kernel: see :mod:`refkernel.kernels`.
+    kernel : kernel object, str or callable, default="laplacian"
+        The base kernel: see :mod:`refkernel.kernels`. Hoffmann's, and the default of reference maps, is "rbf"; the Laplacian kernel ranks
+        better on ADBench's tables and on the article's tasks (``docs/which_one.md``).
     references : str, array of shape (m, n_features) or strategy, default="subset"
         Where the references come from: see :class:`ReferenceMap`. Known outliers cannot be among them: their residual would be 0.
     nu : float in (0, 1], default=0.1
@@ -76,7 +77,7 @@ class ReferenceResidual(OutlierMixin, NestedParams):
 
     def __init__(
         self,
-        kernel: KernelLike = "rbf",
+        kernel: KernelLike = "laplacian",
         references: ReferencesLike = "subset",
         nu: float = 0.1,
         rank: float | None = None,

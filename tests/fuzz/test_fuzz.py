@@ -37,7 +37,7 @@ from refkernel.cli import app
 from refkernel.persistence import load, read_about, save
 
 LONG = "REFKERNEL_FUZZ" in os.environ
-MODEL_FILES, TABLES, INPUTS = (1_000, 1_000, 2_000) if LONG else (40, 40, 60)
+MODEL_FILES, TABLES, TYPED_TABLES, INPUTS = (1_000, 1_000, 500, 2_000) if LONG else (40, 40, 40, 60)
 SECONDS = 10
 MEMORY = 1 << 30
 
@@ -274,6 +274,13 @@ PIECES = [
     "-",
     "x" * 5_000,
     "9" * 400,
+    "true",
+    "2024-02-30",
+    "31/12/2024",
+    "1,234",
+    "$5",
+    "7 %",
+    "12:61",
 ]
 
 
@@ -322,6 +329,118 @@ def test_no_table_is_misread(model_files, tmp_path):
         return "fitted and scored" if fitted and scored else "fitted" if fitted else "scored" if scored else "refused"
 
     run_all("tables", case, TABLES, tmp_path)
+
+
+def real_rows(n=24, seed=0):
+    """What real tables hold: numbers, prices, shares, categories, dates, truth values, empty cells."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "a": rng.normal(size=n).round(4),
+            "price": [f"${value:,}" for value in rng.integers(1, 90_000, n)],
+            "share": [f"{value} %" for value in rng.integers(0, 100, n)],
+            "kind": rng.choice(["x", "y", "z"], n),
+            "when": (pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 10**7, n), unit="s")).astype(str),
+            "ok": rng.choice(["True", "False"], n),
+        }
+    )
+    frame.loc[rng.random(n) < 0.2, "a"] = np.nan
+    return frame
+
+
+def test_no_real_table_is_misread(model_files, tmp_path):
+    """The same for tables of every kind of column."""
+    text = real_rows().to_csv(index=False)
+
+    def case(rng, folder):
+        path, out = folder / "data.csv", folder / "out.csv"
+        path.write_bytes(mutated_table(rng, text))
+        fitted = command("fit", path, "--out", folder / "m.rk", "--impute", "median")[1]
+        scored = fitted and command("score", folder / "m.rk", path, "--out", out, "--keep-formulas")[1]
+        if scored:
+            before, after = rows_of(path, delimiter_of(path)), rows_of(out, delimiter_of(out))
+            assert [row[: len(old)] for row, old in zip(after, before, strict=True)] == before, "cells were changed"
+        return "fitted and scored" if scored else "fitted" if fitted else "refused"
+
+    run_all("real tables", case, TABLES, tmp_path)
+
+
+CELLS_OF_ANY_TYPE = [
+    None,
+    "",
+    "x",
+    0,
+    -1,
+    2**60,
+    1.5,
+    float("nan"),
+    float("inf"),
+    True,
+    pd.Timestamp("2024-05-06 07:08"),
+    "=1+1",
+    "\x1b[2J",
+    b"b",
+]
+
+
+def mutated_frame(rng, frame):
+    """Cells, columns and types changed."""
+    frame = frame.astype(object)
+    for _ in range(rng.integers(1, 4)):
+        kind, column = rng.integers(5), int(rng.integers(frame.shape[1]))
+        value = CELLS_OF_ANY_TYPE[rng.integers(len(CELLS_OF_ANY_TYPE))]
+        if kind == 0:
+            frame.iloc[int(rng.integers(len(frame))), column] = value
+        elif kind == 1:
+            frame.iloc[:, column] = [value] * len(frame)
+        elif kind == 2:
+            frame = frame.rename(columns={frame.columns[column]: str(rng.choice(["", "a", "self", "score", "kind", "=x"]))})
+        elif kind == 3:
+            frame.iloc[int(rng.integers(len(frame))), :] = value
+        else:
+            frame = frame.iloc[: int(rng.integers(1, len(frame) + 1))].copy()
+    return frame
+
+
+def broken(rng, path):
+    """Some bytes of a file changed, or its end cut off."""
+    data = bytearray(path.read_bytes())
+    if rng.random() < 0.5:
+        data = data[: int(rng.integers(1, len(data)))]
+    for _ in range(rng.integers(0, 6)):
+        data[rng.integers(len(data))] ^= 1 << int(rng.integers(8))
+    path.write_bytes(bytes(data))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "xlsx"])
+def test_no_typed_table_is_misread(ending, model_files, tmp_path):
+    """Parquet files and workbooks: fitted and scored with every row, or refused with a message."""
+    pytest.importorskip("pyarrow" if ending == "parquet" else "openpyxl")
+    frame = real_rows().assign(when=lambda rows: pd.to_datetime(rows["when"]), ok=lambda rows: rows["ok"] == "True")
+    write = {"parquet": pd.DataFrame.to_parquet, "xlsx": pd.DataFrame.to_excel}[ending]
+
+    def case(rng, folder):
+        path, out, changed = folder / f"data.{ending}", folder / "out.csv", mutated_frame(rng, frame)
+        try:
+            write(changed if rng.random() < 0.9 else frame, path, index=False)
+        except Exception:  # not every frame can be written: the table as it is
+            changed = frame
+            write(frame, path, index=False)
+        is_broken = rng.random() < 0.4
+        if is_broken:
+            broken(rng, path)
+        fitted = command("fit", path, "--out", folder / "m.rk", "--impute", "median")[1]
+        scored = fitted and command("score", folder / "m.rk", path, "--out", out, "--keep-formulas", "--prefix", "new_")[1]
+        if scored and not is_broken:
+            expected = len(pd.read_parquet(path)) if ending == "parquet" else len(pd.read_excel(path, na_values=[], keep_default_na=False))
+            found = len(rows_of(out, ","))
+            said = int(
+                (re.search(r"([\d,]+) empty row", command("score", folder / "m.rk", path, "--out", folder / "again.csv")[0]) or [0, "0"])[1]
+            )
+            assert found + said == expected, f"{expected} rows, and {found} were written"
+        return "fitted and scored" if scored else "fitted" if fitted else "refused"
+
+    run_all(ending, case, TYPED_TABLES, tmp_path)
 
 
 def rows_of_first(path, mark):

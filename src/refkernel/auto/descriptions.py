@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -13,11 +14,12 @@ from scipy.linalg import lapack
 from sklearn.base import BaseEstimator
 
 from .._blocks import in_blocks
-from .._distances import l1_distances, mean_l1_distance, nearest_l1, squared_norms
+from .._distances import l1_distances, nearest_l1, root_l1_distances, squared_norms
+from .._nearest import Screen
 from .._threads import one_blas_thread, share_rows
 from ..kernels.base import check_columns
 
-__all__ = ["Neighbours", "Residual"]
+__all__ = ["Neighbours", "Residuals"]
 
 NEIGHBOURS = 5
 """Neighbours whose distances are averaged."""
@@ -27,6 +29,9 @@ DENSE = 0.1
 
 RIDGE = 0.03
 """Noise on the kernel's diagonal, as a share of it: only a sample that differs from the references by more than this stands out."""
+
+PANELS = 4
+"""The triangular root is multiplied in this many panels of columns, each without the rows that are 0: five eighths of the work."""
 
 FEW = 4
 """With fewer queries it does not pay to start threads."""
@@ -71,6 +76,18 @@ class Neighbours(BaseEstimator):
         D, index = self._nearest(X, np.full(len(X), -1), self._k)
         return np.array([D[:, 0], (D / np.sqrt(np.maximum(self._close[index], self._floor))).mean(axis=1)])
 
+    def _screened(self) -> Screen | None:
+        """What makes the search among many rows fast; made when it is first needed."""
+        if not Screen.pays(self.columns):
+            return None
+        if not hasattr(self, "_screen"):
+            self._screen = Screen(self.columns).fit()
+        return self._screen
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and files do not hold the screen: it follows from the columns."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_screen"}
+
     def _nearest(self, X: np.ndarray, own: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Distances and row numbers of the k nearest rows, nearest first; ``own`` is the number of the sample's own row, or -1."""
         check_columns(X, self.columns.T)
@@ -78,41 +95,41 @@ class Neighbours(BaseEstimator):
         D, index = np.empty((len(X), k)), np.empty((len(X), k), dtype=np.intp)
 
         def find(start: int, stop: int) -> None:
-            nearest_l1(np.ascontiguousarray(X[start:stop]), self.columns, own[start:stop], D[start:stop], index[start:stop])
+            part = np.ascontiguousarray(X[start:stop]), own[start:stop], D[start:stop], index[start:stop]
+            nearest_l1(part[0], self.columns, *part[1:]) if screen is None else screen.nearest(*part)
 
+        screen = self._screened()
         share_rows(find, len(X)) if len(X) >= FEW else find(0, len(X))
         return D, index
 
 
-class Residual(BaseEstimator):
-    """What a Laplacian kernel on the references does not explain of a sample: 1 - k'(K + ridge I)^-1 k, k = exp(-D / width).
+class Residuals(BaseEstimator):
+    """What Laplacian kernels on the references do not explain of a sample: 1 - k'(K + ridge I)^-1 k, k = exp(-D / width).
 
-    It is the squared distance from the references' span in the kernel's space, with a ridge; also a Gaussian process's variance.
+    It is the squared distance from the references' span in the kernel's space, with a ridge; also a Gaussian process's variance. There
+    is one score for each of ``scales``, the widths as multiples of the mean distance. With ``roots`` D adds up the square roots of the
+    columns' differences: many small ones then weigh more than few large ones.
     """
 
-    def __init__(self, columns: np.ndarray, scale: float) -> None:
+    def __init__(self, columns: np.ndarray, scales: tuple[float, ...], roots: bool = False) -> None:
         self.columns = columns
-        self.scale = scale
+        self.scales = scales
+        self.roots = roots
 
     @property
-    def names(self) -> tuple[str]:
+    def names(self) -> tuple[str, ...]:
         """What each score is."""
-        return (f"residual of a Laplacian kernel, scale {self.scale:g}",)
+        kernel = "Laplacian kernel of root distances" if self.roots else "Laplacian kernel"
+        return tuple(f"residual of a {kernel}, scale {scale:g}" for scale in self.scales)
 
     def fit(self) -> Self:
-        """Factorise the kernel matrix of the references."""
+        """Factorise the kernel matrices of the references."""
         with one_blas_thread():  # one thread is faster than two that wait for each other
-            return self._fit()
-
-    def _fit(self) -> Self:
-        Z = self.columns.T
-        self._width = self.scale * (mean_l1_distance(Z) or 1.0)
-        C = np.exp(-self._distances(Z) / self._width)
-        C.flat[:: len(C) + 1] = 1.0 + RIDGE
-        L, _ = lapack.dpotrf(C.T, lower=1, clean=1, overwrite_a=1)
-        inverse, _ = lapack.dtrtri(L, lower=1)
-        self._left_out = 1.0 / squared_norms(inverse.T) - RIDGE
-        self._root = np.ascontiguousarray(inverse.T)
+            D = self._distances(self.columns.T)
+            mean = float(D.mean()) or 1.0
+            self._widths = [scale * mean for scale in self.scales]
+            self._roots = [_inverse_root(np.exp(D / -width)) for width in self._widths]
+            self._left_out = np.array([1.0 / squared_norms(root) - RIDGE for root in self._roots])
         return self
 
     def forget(self) -> None:
@@ -120,22 +137,36 @@ class Residual(BaseEstimator):
         del self._left_out
 
     def left_out(self, rows: np.ndarray) -> np.ndarray:
-        """The score of some of the references, each described by all others (1 × rows)."""
-        return self._left_out[None, rows]
+        """The scores of some of the references, each described by all others (scales × rows)."""
+        return self._left_out[:, rows]
 
     def score(self, X: np.ndarray) -> np.ndarray:
-        """The score of new samples (1 × n)."""
+        """The scores of new samples (scales × n)."""
+        m = self.columns.shape[1]
+        panels = list(itertools.pairwise(sorted({number * m // PANELS for number in range(PANELS + 1)})))
+
+        def explained(K: np.ndarray, root: np.ndarray) -> Any:
+            return sum(squared_norms(K[:, :stop] @ root[:stop, start:stop]) for start, stop in panels)
 
         def make(rows: int) -> Callable[[Any], np.ndarray]:
             def of_block(block: np.ndarray) -> np.ndarray:
-                return 1.0 - squared_norms(np.exp(-self._distances(block) / self._width) @ self._root)
+                D, found = self._distances(block), zip(self._widths, self._roots, strict=True)
+                return np.column_stack([1.0 - explained(np.exp(D / -width), root) for width, root in found])
 
             return of_block
 
-        return in_blocks(make, X, np.empty(len(X)), self.columns.shape[1])[None]
+        return in_blocks(make, X, np.empty((len(X), len(self.scales))), m).T
 
     def _distances(self, X: np.ndarray) -> np.ndarray:
         check_columns(X, self.columns.T)
         D = np.empty((len(X), self.columns.shape[1]))
-        l1_distances(np.ascontiguousarray(X), self.columns, D)
+        (root_l1_distances if self.roots else l1_distances)(np.ascontiguousarray(X), self.columns, D)
         return D
+
+
+def _inverse_root(K: np.ndarray) -> np.ndarray:
+    """Upper triangular U with UU' = (K + ridge I)^-1. Overwrites K."""
+    K.flat[:: len(K) + 1] = 1.0 + RIDGE
+    L, _ = lapack.dpotrf(K.T, lower=1, clean=1, overwrite_a=1)
+    inverse, _ = lapack.dtrtri(L, lower=1)
+    return np.ascontiguousarray(inverse.T)

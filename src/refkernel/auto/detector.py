@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -20,15 +19,16 @@ from .._validation import as_labels, is_number
 from ..calibration import benjamini_hochberg, least_rate, promise
 from ..calibration.promise import Promise, check_rate
 from ..pseudo_outliers import as_pseudo_outliers
-from .descriptions import Neighbours, Residual
+from .descriptions import Neighbours, Residuals
 from .evidence import Evidence
+from .judging import auroc, balanced_rate, standard_error
 from .trimming import trimmed
 from .views import KINDS, ColumnView
 
 __all__ = ["AutoDetector"]
 
-SCALES = (0.1, 1.0)
-"""Widths of the residuals, as multiples of the mean distance."""
+SCALES, ROOT_SCALES = (0.1, 1.0), (1.0, 3.0)
+"""Widths of the residuals of distances and of root distances, as multiples of the mean distance."""
 
 MOST_REFERENCES = 1000
 """References of a residual: its matrix holds 8 MB, its cost grows with their cube, and twice as many rank no table better."""
@@ -39,8 +39,12 @@ MOST_NEIGHBOURS = 100_000
 MOST_CALIBRATING = 10_000
 """At most this many rows calibrate: they promise rates down to 1 / 10,000."""
 
-MOST_MADE_UP = 500
-"""Made-up outliers that each description is tried on."""
+SOURCES = ("permuted", "box", "swapped", "pushed", "noise")
+MADE_UP = 500
+"""Made-up outliers of each source that the descriptions are tried on."""
+
+BALANCED = "balanced"
+"""Stands for a rate that follows from the made-up outliers."""
 
 CLEARLY_WORSE = 1.0
 """With known outliers, descriptions worse than the best by more than this many standard errors of its AUROC are left out."""
@@ -49,18 +53,23 @@ CLEARLY_WORSE = 1.0
 class AutoDetector(OutlierMixin, BaseEstimator):
     """A detector that needs no settings: fit it on normal rows, and it rejects about ``false_alarm_rate`` of new normal rows.
 
-    Every sample is described eight times: by its distance to the nearest training row, by its distance to five of them relative to how
+    Every sample is described ten times: by its distance to the nearest training row, by its distance to five of them relative to how
     close these are to each other, and by the residual of a Laplacian kernel of two widths, in two views of the columns (standardised
-    as they are, and with their tails bent). Each score is turned into evidence by the scores of the training rows that were left out,
-    and the evidence is averaged. The same left-out rows calibrate the threshold.
+    as they are, and with their tails bent); and by the residual of a kernel of two widths on the roots of the columns' differences.
+    Each score is turned into evidence by the scores of the training rows that were left out, and the evidence is averaged. The same
+    left-out rows calibrate the threshold.
 
     Parameters
     ----------
-    false_alarm_rate : float in (0, 1), default=0.05
-        The share of new normal samples that ``predict`` may reject.
+    false_alarm_rate : float in (0, 1) or "balanced", default=0.05
+        The share of new normal samples that ``predict`` may reject. "balanced" takes ``balanced_rate_``: the harder made-up outliers are
+        to tell from normal rows, the more rows are rejected.
     contamination : float in [0, 0.5) or "auto", default=0.0
         The share of the training rows that may be unmarked outliers. The least normal rows, twice that share, are left out;
         "auto" is 0.05. 0 leaves out nothing.
+    units : array-like of shape (n_features,), optional
+        How much counts as much as a standard deviation, column by column, for columns whose scale is known, such as one-hot columns;
+        NaN for columns that are standardised. By default all are.
     random_state : int, RandomState instance or None, default=None
         Draws the references where there are many rows, and the made-up outliers of ``results_``. None is seed 0, so
         that the result is the same every time.
@@ -74,12 +83,14 @@ class AutoDetector(OutlierMixin, BaseEstimator):
     choice_ : str
         What was chosen, in words.
     results_ : dict of lists
-        A row for each description: ``description``, ``view``, ``auc_made_up`` (left-out normals against made-up outliers),
-        ``auc_known`` (against the known outliers in y; NaN without any) and ``used``.
+        A row for each description: ``description``, ``view``, ``auc_made_up`` (left-out normals against five kinds of
+        made-up outliers, averaged), ``auc_known`` (against the known outliers in y; NaN without any) and ``used``.
     false_alarm_rate_ : float
         The expected rate on new normal samples; a little below ``false_alarm_rate``, because ranks are whole numbers.
     false_alarm_interval_ : tuple of float
         The interval that holds the rate of this very threshold with probability 0.9.
+    balanced_rate_ : float
+        The rate at which about as many outliers are missed as normal rows are rejected, judged by made-up outliers; see Notes.
     offset_ : float
         ``decision_function = score_samples - offset_``.
     calibration_ : ndarray
@@ -102,6 +113,11 @@ class AutoDetector(OutlierMixin, BaseEstimator):
 
     A row that differs in a column that was constant in training is far away.
 
+    ``balanced_rate_`` is Phi(-z / sqrt(2)), z the mean of Phi^-1(AUROC) of left-out normal rows against five sources of made-up
+    outliers (:mod:`refkernel.pseudo_outliers`), or against the known outliers in y; Phi is the normal distribution. It is the rate of
+    equal errors if both kinds of scores were normal with one variance. ``docs/which_one.md`` says
+    how the rule was picked, and what it is worth.
+
     Examples
     --------
     >>> import numpy as np, refkernel as rk
@@ -115,15 +131,17 @@ class AutoDetector(OutlierMixin, BaseEstimator):
 
     def __init__(
         self,
-        false_alarm_rate: float = 0.05,
+        false_alarm_rate: float | str = 0.05,
         *,
         contamination: float | str = 0.0,
+        units: npt.ArrayLike | None = None,
         random_state: RandomStateLike = None,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
         self.false_alarm_rate = false_alarm_rate
         self.contamination = contamination
+        self.units = units
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -145,16 +163,17 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         self
             The fitted detector.
         """
-        check_rate("false_alarm_rate", self.false_alarm_rate)
+        _check_rate(self.false_alarm_rate)
         share = self._contamination()
         rows, _ = training_rows(validate_data(self, X, dtype=np.float64), y, sample_weight)
         if rows.targets.size < 2:
             raise ValueError("AutoDetector compares rows with each other and needs at least 2 normal ones; got 1 sample (n_samples = 1).")
         random_state = check_random_state(0 if self.random_state is None else self.random_state)
         self._unit, normal = _moderate(rows.X_targets)
+        units = self._units()
         kept = np.arange(len(normal)) if share == 0 else trimmed(normal, share)
         normal = normal[kept]
-        self._rows = rows.targets[kept][self._learn(normal, random_state)]
+        self._rows = rows.targets[kept][self._learn(normal, units, random_state)]
         self._judge(normal, rows.X[rows.outliers] / self._unit, random_state)
         self._calibrate()
         self.choice_ = self._in_words(len(normal), rows.targets.size)
@@ -166,24 +185,34 @@ class AutoDetector(OutlierMixin, BaseEstimator):
             raise ValueError(f'contamination={self.contamination!r} must be a share from 0 to below 0.5, or "auto".')
         return float(share)
 
-    def _learn(self, normal: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
+    def _units(self) -> np.ndarray | None:
+        """The units of the columns, each divided as the column is."""
+        if self.units is None:
+            return None
+        units = np.asarray(self.units, dtype=np.float64)
+        if units.shape != (self.n_features_in_,) or not ((units > 0) | np.isnan(units)).all():
+            raise ValueError(f"units={self.units!r} must be {self.n_features_in_} positive numbers or NaN, one for each column.")
+        return units / self._unit
+
+    def _learn(self, normal: np.ndarray, units: np.ndarray | None, random_state: np.random.RandomState) -> np.ndarray:
         """Learn views and descriptions; return the numbers of the rows that calibrate, each left out of what describes it."""
         n = len(normal)
         chosen = np.arange(n) if n <= MOST_NEIGHBOURS else np.sort(random_state.permutation(n)[:MOST_NEIGHBOURS])
         described = normal[chosen]
         shuffled = random_state.permutation(len(described))
         references, others = np.sort(shuffled[:MOST_REFERENCES]), np.sort(shuffled[MOST_REFERENCES:MOST_CALIBRATING])
-        self._views = [ColumnView(kind).fit(normal) for kind in KINDS]
+        self._views = [ColumnView(kind, units).fit(normal) for kind in KINDS]
         self._parts: list[tuple[int, Any]] = []
         held = []
-        steps = [(v, scale) for v in range(len(self._views)) for scale in (None, *SCALES)]
-        for v, scale in progress(steps, len(steps), self.verbose, "descriptions"):
+        plain, bent = range(len(KINDS))
+        steps = [(plain, None), (plain, False), (plain, True), (bent, None), (bent, False)]
+        for v, roots in progress(steps, len(steps), self.verbose, "descriptions"):
             Z = self._views[v].transform(described)
-            if scale is None:
+            if roots is None:
                 part: Any = Neighbours(np.ascontiguousarray(Z.T)).fit()
                 held.append(part.left_out(np.concatenate([references, others])))
             else:
-                part = Residual(np.ascontiguousarray(Z[references].T), scale).fit()
+                part = Residuals(np.ascontiguousarray(Z[references].T), ROOT_SCALES if roots else SCALES, roots).fit()
                 held.append(np.hstack([part.left_out(np.arange(len(references))), part.score(Z[others])]))
             part.forget()
             self._parts.append((v, part))
@@ -194,36 +223,39 @@ class AutoDetector(OutlierMixin, BaseEstimator):
 
     def _judge(self, normal: np.ndarray, outliers: np.ndarray, random_state: np.random.RandomState) -> None:
         """Try each description on made-up and known outliers; known outliers decide which descriptions are used."""
-        count = min(MOST_MADE_UP, max(50, len(normal)))
+        if len(normal) > MOST_REFERENCES:
+            normal = normal[random_state.permutation(len(normal))[:MOST_REFERENCES]]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # tables so small that made-up rows repeat training rows
-            made_up = as_pseudo_outliers("permuted_and_box").draw(normal, count, random_state)
+            made_up = [as_pseudo_outliers(source).draw(normal, MADE_UP, random_state) for source in SOURCES]
+        against = np.split(self._part_scores(np.vstack(made_up)), len(SOURCES), axis=1)
+        known_scores = [self._part_scores(outliers)] if len(outliers) else []
         names = [(name, self._views[v].kind) for v, part in self._parts for name in part.names]
         self.results_ = {
             "description": [name for name, _ in names],
             "view": [view for _, view in names],
-            "auc_made_up": self._aucs(made_up),
-            "auc_known": self._aucs(outliers) if len(outliers) else [float("nan")] * len(names),
+            "auc_made_up": [float(np.mean([auroc(held, part[i]) for part in against])) for i, held in enumerate(self._held)],
+            "auc_known": [auroc(*pair) for scores in known_scores for pair in zip(self._held, scores, strict=True)],
         }
-        if len(outliers):
+        if known_scores:
             known = np.array(self.results_["auc_known"])
-            self._used = known >= known.max() - CLEARLY_WORSE * _standard_error(known.max(), self._held.shape[1], len(outliers))
+            self._used = known >= known.max() - CLEARLY_WORSE * standard_error(known.max(), self._held.shape[1], len(outliers))
+        else:
+            self.results_["auc_known"] = [float("nan")] * len(names)
         self.results_["used"] = self._used.tolist()
-
-    def _aucs(self, outliers: np.ndarray) -> list[float]:
-        scores = self._part_scores(outliers)
-        labels = np.repeat([0, 1], [self._held.shape[1], len(outliers)])
-        return [float(roc_auc_score(labels, np.concatenate(pair))) for pair in zip(self._held, scores, strict=True)]
+        held = self._combined(self._held)
+        self.balanced_rate_ = balanced_rate([auroc(held, self._combined(scores)) for scores in known_scores or against])
 
     def _calibrate(self) -> None:
         self.calibration_ = np.sort(-self._combined(self._held))
         n = len(self.calibration_)
+        rate: Any = max(self.balanced_rate_, least_rate(n)) if self.false_alarm_rate == BALANCED else self.false_alarm_rate
         try:
-            kept = promise(n, self.false_alarm_rate)
+            kept = promise(n, rate)
         except ValueError:
             kept = Promise(n, 1, least_rate(n))
             warnings.warn(
-                f"{n} normal rows promise no less than {100 * least_rate(n):.2g} %: false_alarm_rate={self.false_alarm_rate:g} needs more "
+                f"{n} normal rows promise no less than {100 * least_rate(n):.2g} %: false_alarm_rate={rate:g} needs more "
                 "rows. The lowest rate that can be promised is used.",
                 UserWarning,
                 stacklevel=3,
@@ -254,12 +286,12 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         labels[self._rows] = as_labels(-self._combined(self._held) >= self.offset_)
         return labels
 
-    def with_false_alarm_rate(self, false_alarm_rate: float) -> Self:
+    def with_false_alarm_rate(self, false_alarm_rate: float | str) -> Self:
         """Copy the detector with another threshold; nothing is fitted again.
 
         Parameters
         ----------
-        false_alarm_rate : float in (0, 1)
+        false_alarm_rate : float in (0, 1) or "balanced"
             The share of new normal samples that ``predict`` may reject.
 
         Returns
@@ -268,7 +300,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
             A copy with that threshold.
         """
         check_is_fitted(self)
-        check_rate("false_alarm_rate", false_alarm_rate)
+        _check_rate(false_alarm_rate)
         other = copy.copy(self)
         other.false_alarm_rate = false_alarm_rate
         other._calibrate()
@@ -394,7 +426,8 @@ def _moderate(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return unit, X / unit
 
 
-def _standard_error(auc: float, n: int, q: int) -> float:
-    """The standard error of an AUROC on n normal samples and q outliers (Hanley and McNeil, 1982)."""
-    first, second = auc / (2.0 - auc), 2.0 * auc**2 / (1.0 + auc)
-    return np.sqrt((auc * (1.0 - auc) + (q - 1) * (first - auc**2) + (n - 1) * (second - auc**2)) / (n * q))
+def _check_rate(rate: Any) -> None:
+    if isinstance(rate, str) and rate != BALANCED:
+        raise ValueError(f'false_alarm_rate={rate!r} must be a number between 0 and 1, or "balanced".')
+    if not isinstance(rate, str):
+        check_rate("false_alarm_rate", rate)

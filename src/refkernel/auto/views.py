@@ -24,24 +24,29 @@ KINDS = ("plain", "bent")
 class ColumnView(BaseEstimator):
     """Columns standardised as they are ("plain"), or after arcsinh of the deviation from their median ("bent").
 
-    A column that is constant in training is 0, and ± sqrt(n) for a row that differs: n rows agree, and this one does not.
+    A column that is constant in training is 0, and ± sqrt(n) for a row that differs: n rows agree, and this one does not. A column with
+    a unit is divided by it in both kinds.
     """
 
-    def __init__(self, kind: str = "plain") -> None:
+    def __init__(self, kind: str = "plain", units: np.ndarray | None = None) -> None:
         self.kind = kind
+        self.units = units
 
     def fit(self, X: np.ndarray) -> Self:
         """Learn medians, widths, and which columns are constant."""
         self.median_ = np.median(X, axis=0)
         size = np.maximum(1.0, np.abs(self.median_))
         deviation = np.abs(X - self.median_).mean(axis=0)
-        self.constant_ = np.ptp(X, axis=0) <= CONSTANT * size
+        given = np.zeros(X.shape[1], dtype=bool) if self.units is None else ~np.isnan(self.units)
+        self.constant_ = (np.ptp(X, axis=0) <= CONSTANT * size) & ~given
         self.tolerance_ = CONSTANT_TOLERANCE * size
         self.jump_ = float(np.sqrt(len(X)))
         self.width_ = np.where(self.constant_ | (deviation == 0), 1.0, TAIL_WIDTH * deviation)
         Z = self._bent(X)
         std = Z.std(axis=0)
         self.mean_, self.std_ = Z.mean(axis=0), np.where(self.constant_ | (std == 0), 1.0, std)
+        if self.units is not None:
+            self.width_[given], self.mean_[given], self.std_[given] = self.units[given], 0.0, 1.0
         return self
 
     def transform(self, X: np.ndarray) -> np.ndarray:
@@ -55,4 +60,6 @@ class ColumnView(BaseEstimator):
 
     def _bent(self, X: np.ndarray) -> np.ndarray:
         away = (X - self.median_) / self.width_
-        return np.arcsinh(away) if self.kind == "bent" else away
+        if self.kind != "bent":
+            return away
+        return np.arcsinh(away) if self.units is None else np.arcsinh(away, out=away, where=np.isnan(self.units))

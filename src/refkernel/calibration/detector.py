@@ -100,6 +100,7 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         The models that score new samples.
     estimator_ : estimator
         Fitted on all targets. Present only with ``scored_by="full"``, or for an estimator with its own method to leave samples out.
+        SVDD and OneClassSVM get ``threshold="training"``: a threshold of their own by left-out samples would not be used.
     method_, scored_by_ : str
         The choice that "auto" led to.
     n_features_in_, feature_names_in_

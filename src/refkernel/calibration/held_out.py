@@ -84,7 +84,7 @@ class Rows:
     def fitted(self, estimator: Any, targets: np.ndarray) -> Any:
         """A copy of the estimator fitted on these targets and the known outliers."""
         rows = np.union1d(targets, self.always)
-        return clone(estimator).fit(self.part(rows), *self._labels(rows), **self._weights(rows))
+        return _without_own_threshold(estimator).fit(self.part(rows), *self._labels(rows), **self._weights(rows))
 
     def part(self, rows: np.ndarray) -> Any:
         """These rows of X."""
@@ -104,6 +104,15 @@ class Rows:
 
     def _weights(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         return {} if self.weight is None else {"sample_weight": self.weight[rows]}
+
+
+def _without_own_threshold(estimator: Any) -> Any:
+    """A copy that does not leave samples out for a threshold of its own, which would not be used."""
+    copy = clone(estimator)
+    detector = last_step(copy)
+    if has_own_way(copy) and "threshold" in detector.get_params(deep=False):
+        detector.set_params(threshold="training")
+    return copy
 
 
 def has_own_way(estimator: Any) -> bool:

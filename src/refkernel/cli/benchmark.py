@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -33,7 +33,7 @@ def benchmark(
         _report(out, beside or [], facts)
 
 
-def _report(out, beside, facts):
+def _report(out: Path, beside: list[Path], facts: dict[str, Any]) -> None:
     """The averages, what was left out, the time, and where the files are."""
     from ..experiments.benchmark.findings import read_rows, summary
     from ..experiments.benchmark.page import build_page

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -87,7 +87,7 @@ def tasks(splits: Annotated[Splits, typer.Option()] = Splits.authors) -> None:
     console.print(table)
 
 
-def _summary(out, facts, with_report, jobs):
+def _summary(out: Path, facts: dict[str, Any], with_report: bool, jobs: int) -> None:
     """Averages beside the article's, how many cells agree, how long it took, and where the files are."""
     from ..experiments.article.protocol import variant_name
     from ..experiments.article.tables import averages, compare, counts, read_rows, summarise, write_tables

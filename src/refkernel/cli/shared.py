@@ -7,7 +7,8 @@ import signal
 import threading
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated
+from types import FrameType, TracebackType
+from typing import Annotated, Self, TypeVar
 
 import typer
 from rich.console import Console
@@ -22,7 +23,7 @@ console = Console()
 errors = Console(stderr=True)
 
 
-def _say_version(wanted: bool):
+def _say_version(wanted: bool) -> None:
     if wanted:
         console.print(f"refkernel {__version__}", highlight=False)
         raise typer.Exit
@@ -35,6 +36,8 @@ def main(
     """One-class classification with reference kernels."""
 
 
+T = TypeVar("T")
+
 RESUMES = "Stopped. What was finished is kept: the same command continues from here."
 
 
@@ -46,15 +49,15 @@ class Splits(StrEnum):
 class clear_errors:
     """Errors that a user can fix are one message and exit code 1, not a traceback; a run that is stopped cleans up after itself."""
 
-    def __init__(self, stopped="Stopped. Nothing was written."):
+    def __init__(self, stopped: str = "Stopped. Nothing was written.") -> None:
         self._stopped = stopped
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._in_main = threading.current_thread() is threading.main_thread()  # others cannot take signals
         self._before = signal.signal(signal.SIGTERM, _end) if self._in_main else None
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._in_main:
             signal.signal(signal.SIGTERM, self._before)
         if isinstance(error, DataError | ResultsError | ImportError | ValueError | OSError):
@@ -65,11 +68,11 @@ class clear_errors:
             raise typer.Exit(130) from error
 
 
-def _end(number, frame):
+def _end(number: int, frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
-def with_bar(name: str, call: Callable):
+def with_bar(name: str, call: Callable[[Callable[[int, int], None]], T]) -> T:
     """The result of ``call(progress)``, where ``progress(done, total)`` moves a bar; nothing is shown where there is no terminal."""
     columns = (
         TextColumn("{task.description}"),

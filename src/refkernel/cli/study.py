@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -34,7 +34,7 @@ def study(
         _summary(out, facts)
 
 
-def _summary(out, facts):
+def _summary(out: Path, facts: dict[str, Any]) -> None:
     """The best methods, the time, and where the files are."""
     from ..experiments.study.findings import averages, method_name, read_rows, task_means
     from ..experiments.study.page import build_page

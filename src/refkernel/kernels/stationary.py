@@ -209,7 +209,15 @@ class Laplacian(Stationary):
     def __call__(self, X: MatrixLike, Z: MatrixLike | None = None) -> np.ndarray:
         if not is_number(self.gamma):
             raise ValueError(NO_WIDTH.format("Laplacian", "gamma"))
-        return pairwise.laplacian_kernel(X, Z, gamma=self.gamma)
+        return pairwise.laplacian_kernel(_in_32_bits(X), _in_32_bits(Z), gamma=self.gamma)
+
+
+def _in_32_bits(X: Any) -> Any:
+    """Sparse rows with the indices that scikit-learn's L1 distances take; other rows as they are."""
+    if not sp.issparse(X):
+        return X
+    X = X.tocsr()
+    return sp.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
 
 
 def _widths(name: str, value: Any, d: int) -> Any:

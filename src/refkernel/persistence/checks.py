@@ -114,7 +114,7 @@ RULES_OF = {
     "Factor": ("factor",),
     "Ellipsoid": ("shape",),
     "Neighbours": ("columns",),
-    "Residual": ("columns",),
+    "Residuals": ("columns",),
 }
 """The rules for each class. A fitted object has all of the attributes, except perhaps the OPTIONAL ones."""
 

@@ -17,7 +17,21 @@ import sklearn.model_selection
 from sklearn.base import BaseEstimator
 from sklearn.metrics import get_scorer, get_scorer_names
 
-from .. import metrics
+from .. import (  # noqa: F401 (their types are listed)
+    _encoding,
+    auto,
+    calibration,
+    feature_map,
+    kernels,
+    metrics,
+    model_selection,
+    one_class_svm,
+    preprocessing,
+    pseudo_outliers,
+    references,
+    residual,
+    svdd,
+)
 from .._factor import Factor
 from ..ellipsoid import Ellipsoid
 

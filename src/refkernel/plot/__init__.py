@@ -5,12 +5,13 @@ Okabe and Ito's; marks and lines differ in shape too. Legends are drawn beside t
 ``layout="constrained"``.
 """
 
+from .explanation import ExplanationDisplay
 from .path import PathDisplay
 from .regions import DecisionRegionDisplay
 from .scores import ScoreDistributionDisplay
 from .spectrum import SpectrumDisplay
 
-__all__ = ["DecisionRegionDisplay", "PathDisplay", "ScoreDistributionDisplay", "SpectrumDisplay"]
+__all__ = ["DecisionRegionDisplay", "ExplanationDisplay", "PathDisplay", "ScoreDistributionDisplay", "SpectrumDisplay"]
 
 
 def __dir__() -> list[str]:

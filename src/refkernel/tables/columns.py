@@ -1,116 +1,108 @@
-"""What the columns of a table mean to a model: numbers, categories, missing values."""
+"""What the columns of a table mean to a model: numbers, categories, dates. Fit decides; scoring reads them in the same way."""
 
 from __future__ import annotations
 
-import csv
-import shlex
-from collections import Counter
-from dataclasses import dataclass
-from io import StringIO
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_object_dtype, is_string_dtype
+from pandas.api.types import is_bool_dtype
 
-from ..exceptions import TableError
+from .._encoding import CATEGORY, DATE, NUMBER, Column
+from ..exceptions import ModelFileError, TableError
+from .cells import (
+    BOOLEANS,
+    FORMATS,
+    Numbers,
+    are_booleans,
+    categories,
+    dates,
+    find_format,
+    is_plain,
+    is_text,
+    numbers,
+    texts,
+    typed_seconds,
+)
+from .wording import counted, option
 
-try:
-    import pyarrow as pa
-    import pyarrow.compute as arrow
-except ImportError:  # the extra parquet; numbers are then read by pandas
-    pa = None
-
-MISSING = ("", "na", "n/a", "nan", "null", "?")
-"""Texts that stand for a missing value, in any case."""
+__all__ = ["Column", "Feature", "learn", "model_input"]
 
 MOSTLY = 0.5
 """A text column with at least this share of numbers is meant to be numeric: its other values are mistakes."""
 
-MANY_DIFFERENT = 0.5
-"""A text column with different values in more than this share of its rows names the rows and says little about them."""
-
 MOST_CATEGORIES = 1_000
-"""Every category becomes a feature. More than this many cost memory and time, and each is rarely seen twice."""
-
-FEW_ROWS = 10
-"""In fewer rows than this, values all differ by chance."""
+"""More categories than this name the rows rather than describe them."""
 
 MOST_REFUSED = 20
 """Columns that cannot be used and are listed; an error for each of 10,000 would hide the first."""
 
-SHOWN = 5
-"""Values, or columns, that a message names."""
-
 OTHER_MARK = {".": r"[+-]?\d*,\d+", ",": r"[+-]?\d*\.\d+"}
 """For each decimal mark, a number that is written with the other one."""
 
-SWAPPED = str.maketrans(",.", ".,")
-
 NAMES_OF_MARKS = {".": "points", ",": "commas"}
+
+TYPED = "typed"
+"""The format of dates that are not text: their type says what they are."""
+
+THOUSAND = 1_000.0
 
 
 @dataclass(frozen=True)
 class Feature:
-    """A column that a model uses: a number, or one of some categories."""
+    """A column that a model uses, and how its cells are read."""
 
     name: str
     categories: tuple[str, ...] | None = None
+    date_format: str | None = None
+    """Of a date or time."""
+    percent: bool = False
+    thousands: bool = False
+    """Whether 1,234 is one thousand."""
+
+    @property
+    def kind(self) -> str:
+        """number, category or date."""
+        return CATEGORY if self.categories is not None else NUMBER if self.date_format is None else DATE
+
+    @property
+    def is_boolean(self) -> bool:
+        """Whether it is true or false, however that is written."""
+        return self.categories is not None and set(self.categories) == BOOLEANS
 
     def as_dict(self) -> dict[str, Any]:
         """The feature in plain JSON."""
-        return {"name": self.name, "categories": None if self.categories is None else list(self.categories)}
+        return asdict(self) | {"categories": None if self.categories is None else list(self.categories)}
 
     @classmethod
     def from_dict(cls, item: dict[str, Any]) -> Feature:
-        """The feature that ``as_dict`` has described."""
-        return cls(item["name"], None if item.get("categories") is None else tuple(item["categories"]))
+        """The feature that ``as_dict`` has described; files of version 0.1 know names and categories."""
+        categories = item.get("categories")
+        others = {name: item[name] for name in ("date_format", "percent", "thousands") if name in item}
+        marks = [others.get(name, False) for name in ("percent", "thousands")]
+        if others.get("date_format") not in (None, TYPED, *FORMATS) or not all(isinstance(mark, bool) for mark in marks):
+            raise ModelFileError(f"A model file describes the column {item['name']} in a way that no version has written: it is forged.")
+        return cls(item["name"], None if categories is None else tuple(categories), **others)
 
 
-def numbers(column: pd.Series, decimal: str = ".") -> tuple[np.ndarray, np.ndarray]:
-    """(values, wrong): float64 with NaN for missing cells, and True for cells that are neither missing nor a number."""
-    nothing_wrong = np.zeros(len(column), dtype=bool)
-    if not is_text(column):
-        return column.to_numpy(dtype=np.float64, na_value=np.nan), nothing_wrong
-    fast = _arrow_numbers(column) if decimal == "." else None
-    if fast is not None:
-        return fast, nothing_wrong
-    text = pd.Series(texts(column), dtype=object)
-    if decimal == ",":
-        text = text.map(lambda cell: cell.translate(SWAPPED), na_action="ignore")
-    parsed = pd.to_numeric(text, errors="coerce").notna().to_numpy()
-    values = np.full(len(text), np.nan)
-    values[parsed] = text.to_numpy()[parsed].astype(np.float64)
-    return values, text.notna().to_numpy() & ~parsed
-
-
-def texts(column: pd.Series) -> np.ndarray:
-    """The cells as text without white space around, NaN for missing ones."""
-    cells = pd.Series(column.to_numpy(dtype=object, na_value=np.nan), dtype=object)
-    if not is_text(column):
-        cells = cells.map(lambda cell: f"{cell:.17g}" if isinstance(cell, float) else str(cell), na_action="ignore")
-    cells = cells.map(str.strip, na_action="ignore")
-    return cells.mask(cells.map(str.lower, na_action="ignore").isin(MISSING), np.nan).to_numpy(dtype=object)
-
-
-def is_text(column: pd.Series) -> bool:
-    return is_object_dtype(column) or is_string_dtype(column)
-
-
-def learn(frame: pd.DataFrame, decimal: str, categorical: tuple[str, ...]) -> tuple[list[Feature], pd.DataFrame]:
+def learn(frame: pd.DataFrame, decimal: str, categorical: tuple[str, ...], notes: list[str]) -> tuple[list[Feature], pd.DataFrame]:
     """What each column of a training table is, and its values as the model takes them."""
     if not len(frame.columns):
         raise TableError("No column is left to learn from: all were dropped.")
-    return _parsed(frame, list(frame.columns), lambda column: _learn(column, decimal, column.name in categorical))
+    return _parsed(frame, list(frame.columns), lambda column: _learn(column, decimal, column.name in categorical, notes))
 
 
 def model_input(frame: pd.DataFrame, features: list[Feature], decimal: str, first_row: int = 0) -> pd.DataFrame:
-    """The features of some rows as the model takes them: float64, or text; NaN where a value is missing."""
+    """The features of some rows as the model takes them: float64 (dates: seconds since 1970), or text; NaN where a value is missing."""
     known = {feature.name: feature for feature in features}
-    return _parsed(frame, list(known), lambda column: _read(column, known[column.name], decimal, first_row))[1]
+    return _parsed(frame, list(known), lambda column: _read(column, known[str(column.name)], decimal, first_row))[1]
 
 
-def _parsed(frame, names, parse) -> tuple[list[Feature], pd.DataFrame]:
+def _parsed(
+    frame: pd.DataFrame, names: list[str], parse: Callable[[pd.Series], tuple[Feature, np.ndarray]]
+) -> tuple[list[Feature], pd.DataFrame]:
     """Each column parsed once; the columns that cannot be used, all in one error."""
     features, values, refused = [], [], []
     for name in names:
@@ -128,7 +120,7 @@ def _parsed(frame, names, parse) -> tuple[list[Feature], pd.DataFrame]:
     return features, _frame(features, values)
 
 
-def _frame(features, values) -> pd.DataFrame:
+def _frame(features: list[Feature], values: list[np.ndarray]) -> pd.DataFrame:
     """The columns side by side, all numbers in one array: a frame of thousands of arrays takes seconds where this takes none."""
     numeric = [i for i, feature in enumerate(features) if feature.categories is None]
     X = pd.DataFrame(
@@ -144,120 +136,134 @@ def _frame(features, values) -> pd.DataFrame:
     return pd.concat([X, others], axis=1)[[feature.name for feature in features]]
 
 
-def missing_counts(X: pd.DataFrame) -> Counter[str]:
-    """Missing values by column, for the columns that have some."""
-    return Counter({str(name): int(count) for name, count in X.isna().sum().items() if count})
-
-
-def missing_message(counts: Counter[str], rows: int, way_out: str) -> str:
-    """What is missing where, and what to do."""
-    return f"Missing values in {_listed(counts)} of {rows:,} rows. {way_out}"
-
-
-def check_finite(X: pd.DataFrame) -> None:
-    """An error that names the columns with infinite values."""
-    infinite = np.isinf(_numbers_of(X)).sum(axis=0)
-    counts = Counter({str(name): int(count) for name, count in infinite[infinite > 0].items()})
-    if +counts:
-        raise TableError(f"Infinite values in {_listed(+counts)}. Replace them by finite numbers, or leave the cells empty (missing).")
-
-
-def unseen(X: pd.DataFrame, features: list[Feature]) -> dict[str, Counter[str]]:
-    """Categories that the model does not know, with their counts, by column."""
-    found = {}
-    for feature in features:
-        if feature.categories is not None:
-            values = X[feature.name].dropna()
-            found[feature.name] = Counter(values[~values.isin(feature.categories)].tolist())
-    return {name: counts for name, counts in found.items() if counts}
-
-
-def constant_columns(X: pd.DataFrame) -> list[str]:
-    """Columns with one value only."""
-    values = _numbers_of(X)
-    same = (values.isna() | values.eq(values.bfill().iloc[0])).all() & values.notna().any()
-    others = [name for name in X.columns if name not in values.columns and X[name].nunique() == 1]
-    return [str(name) for name in [*values.columns[same], *others]]
-
-
-def row_names(X: pd.DataFrame) -> list[str]:
-    """Columns that seem to name the rows: texts that nearly all differ, and whole numbers that count the rows."""
-    if len(X) < FEW_ROWS:
-        return []
-    values = _numbers_of(X)
-    counting = values.columns[(np.diff(values.to_numpy(), axis=0) == 1.0).all(axis=0)]
-    naming = [name for name in X.columns.difference(values.columns, sort=False) if X[name].nunique() > MANY_DIFFERENT * len(X)]
-    return [str(name) for name in X.columns if name in {*counting, *naming}]
-
-
-def check_not_empty(X: pd.DataFrame) -> None:
-    """An error for columns that have no value at all."""
-    empty = [str(name) for name in X.columns[X.isna().all()]]
-    if len(empty) == len(X.columns):
-        raise TableError(f"All values of all {len(X):,} rows are missing: there is nothing to learn from.")
-    if empty:
-        raise TableError(f"No row has a value in {named(empty)}. Leave the empty columns out: {option('--drop', empty)}.")
-
-
-def named(names, shown: int = SHOWN) -> str:
-    """Some names for a message."""
-    names = list(map(str, names))
-    return ", ".join(names[:shown]) + (f" and {len(names) - shown:,} more" if len(names) > shown else "")
-
-
-def counted(count: int, thing: str, things: str | None = None) -> str:
-    """``1 row``, ``2 rows``."""
-    return f"{count:,} {thing if count == 1 else things or thing + 's'}"
-
-
-def option(flag: str, names) -> str:
-    """An option with a list of columns, as a shell takes it when it is pasted."""
-    text = StringIO()
-    csv.writer(text, lineterminator="").writerow(list(names))
-    return f"{flag} {shlex.quote(text.getvalue())}"
-
-
-def _learn(column, decimal, categorical):
-    _check_type(column)
+def _learn(column: pd.Series, decimal: str, categorical: bool, notes: list[str]) -> tuple[Feature, np.ndarray]:
+    name = str(column.name)
     if not categorical:
-        values, wrong = numbers(column, decimal)
-        if not wrong.any():
-            return Feature(str(column.name)), values
-        _check_mark(column, wrong, decimal)
-        found = np.isfinite(values).sum()
-        if found >= MOSTLY * (wrong.sum() + found):
-            ways = f"take it as categories ({option('--categorical', [column.name])}), or leave it out ({option('--drop', [column.name])})"
-            raise _not_numbers(column, wrong, decimal, 0, ways)
-    cells = texts(column)
-    categories = sorted({cell for cell in cells if cell == cell})
-    if len(categories) > MOST_CATEGORIES:
-        raise TableError(
-            f"Column {column.name} holds {len(categories):,} different texts; at most {MOST_CATEGORIES:,} categories can be used. "
-            f"If it names the rows, leave it out: {option('--drop', [column.name])}."
-        )
-    return Feature(str(column.name), tuple(categories)), cells
-
-
-def _read(column, feature, decimal, first_row):
-    if feature.categories is not None:
-        return feature, texts(column)
+        found = _learn_number(column, name, decimal) or _learn_date(column, name, notes)
+        if found is not None:
+            return found
     _check_type(column)
-    values, wrong = numbers(column, decimal)
-    if wrong.any():
-        raise _not_numbers(column, wrong, decimal, first_row, "leave the column out in fit (--drop)")
-    return feature, values
-
-
-def _check_type(column):
-    if not (is_text(column) or is_numeric_dtype(column) or is_bool_dtype(column)):
+    cells = texts(column)
+    if are_booleans(cells):
+        cells = categories(column, lower=True)
+        return Feature(name, ("false", "true")), cells
+    levels = sorted({cell for cell in cells if cell == cell})
+    if len(levels) > MOST_CATEGORIES:
         raise TableError(
-            f"Column {column.name} has the type {column.dtype}; numbers and text can be used. Convert it, or leave it out: "
-            f"{option('--drop', [column.name])}."
+            f"Column {name} holds {len(levels):,} different texts; at most {MOST_CATEGORIES:,} categories can be used. "
+            f"If it names the rows, leave it out: {option('--drop', [name])}."
+        )
+    return Feature(name, tuple(levels)), cells
+
+
+def _learn_date(column: pd.Series, name: str, notes: list[str]) -> tuple[Feature, np.ndarray] | None:
+    """A column of dates or times, by its type or by its texts."""
+    seconds = typed_seconds(column)
+    if seconds is not None:
+        return Feature(name, date_format=TYPED), seconds
+    if not is_text(column):
+        return None
+    cells = texts(column)
+    form, is_unclear = find_format(cells)
+    if form is None:
+        return None
+    if is_unclear:
+        first = cells[cells == cells][0]
+        notes.append(f"Column {name}: dates such as {first} are read as month/day/year. If the day comes first, write them as 2024-12-31.")
+    return Feature(name, date_format=form), dates(cells, form)[0]
+
+
+def _learn_number(column: pd.Series, name: str, decimal: str) -> tuple[Feature, np.ndarray] | None:
+    """A column of numbers, in the ways people write them; None where most cells are words."""
+    if is_bool_dtype(column) or not is_plain(column):
+        return None
+    found = numbers(column, decimal)
+    if found.unclear.any():
+        _check_mark(column, found.wrong | found.unclear, decimal, bool(found.wrong.any()))
+        _check_thousands(column, found, decimal)
+    _check_percent(name, found, None)
+    if not found.wrong.any():
+        return Feature(name, percent=bool(found.percent.any()), thousands=bool((found.clear | found.unclear).any())), found.values
+    _check_mark(column, found.wrong, decimal)
+    good = np.isfinite(found.values).sum()
+    if good >= MOSTLY * (found.wrong.sum() + good):
+        ways = f"take it as categories ({option('--categorical', [name])}), or leave it out ({option('--drop', [name])})"
+        raise _not_numbers(column, found.wrong, decimal, 0, ways)
+    return None
+
+
+def _read(column: pd.Series, feature: Feature, decimal: str, first_row: int) -> tuple[Feature, np.ndarray]:
+    if feature.categories is not None:
+        return feature, categories(column, lower=feature.is_boolean)
+    if feature.date_format is not None:
+        return feature, _read_date(column, feature, first_row)
+    _check_type(column)
+    found = numbers(column, decimal)
+    if found.unclear.any() and not feature.thousands:
+        _check_thousands(column, found, decimal)
+    _check_percent(feature.name, found, feature.percent if is_text(column) else None)
+    if found.wrong.any():
+        raise _not_numbers(column, found.wrong, decimal, first_row, "leave the column out in fit (--drop)")
+    return feature, found.values
+
+
+def _read_date(column: pd.Series, feature: Feature, first_row: int) -> np.ndarray:
+    """Seconds since 1970, from a column that has a date's type, or from texts in the format of training (ISO where it was typed)."""
+    seconds = typed_seconds(column)
+    if seconds is not None:
+        return seconds
+    cells = texts(column)
+    form = "ISO8601" if feature.date_format in (TYPED, None) else feature.date_format
+    seconds, wrong = dates(cells, str(form))
+    if wrong.any():
+        where = int(np.flatnonzero(wrong)[0])
+        raise TableError(
+            f"Column {feature.name} should hold dates or times as in training ({form}), but {int(wrong.sum())} of "
+            f"{counted(len(column), 'value')} are not: the first is {cells[where]!r} in row {first_row + where + 1:,} after the header. "
+            "Write them as in training."
+        )
+    return seconds
+
+
+def _check_type(column: pd.Series) -> None:
+    if not is_plain(column):
+        raise TableError(
+            f"Column {column.name} has the type {column.dtype}; numbers, text, dates and truth values can be used. Convert it, or leave it "
+            f"out: {option('--drop', [str(column.name)])}."
         )
 
 
-def _check_mark(column, wrong, decimal):
+def _check_percent(name: str, found: Numbers, wanted: bool | None) -> None:
+    """An error where some numbers have a percent sign and others have none: 5 and 5 % may be a hundred times apart."""
+    has = found.percent[np.isfinite(found.values)]
+    if has.any() and not has.all():
+        raise TableError(
+            f"Column {name} mixes {int(has.sum()):,} values with a percent sign and {int((~has).sum()):,} without. Write all alike."
+        )
+    if wanted is not None and len(has) and bool(has.any()) != wanted:
+        now, then = ("with", "without") if has.any() else ("without", "with")
+        raise TableError(f"Column {name} is written {now} percent signs, and was {then} them in training. Write it as in training.")
+
+
+def _check_thousands(column: pd.Series, found: Numbers, decimal: str) -> None:
+    """An error where cells such as 1,234 may be thousands or decimals, and no other cell decides it."""
+    plain = np.isfinite(found.values) & ~found.clear & ~found.unclear
+    if found.clear.any() or (plain.any() and (np.abs(found.values[plain]) < THOUSAND).all()):
+        return
+    mark = "," if decimal == "." else "."
+    first = texts(column)[found.unclear][0]
+    raise TableError(
+        f"Column {column.name} holds {int(found.unclear.sum()):,} values such as {first}, where {mark!r} may be a decimal mark or "
+        "separate thousands. "
+        + ("Pass --decimal , if they are decimals" if decimal == "." else "Leave out --decimal if they are decimals")
+        + "; else write the numbers without separators."
+    )
+
+
+def _check_mark(column: pd.Series, wrong: np.ndarray, decimal: str, doubted: bool = True) -> None:
     """An error where what is wrong are numbers with the other decimal mark."""
+    if not doubted:
+        return
     cells = pd.Series(texts(column)[wrong], dtype=object)
     if not cells.str.fullmatch(OTHER_MARK[decimal]).all():
         return
@@ -274,31 +280,10 @@ def _check_mark(column, wrong, decimal):
     )
 
 
-def _not_numbers(column, wrong, decimal, first_row, way_out):
+def _not_numbers(column: pd.Series, wrong: np.ndarray, decimal: str, first_row: int, way_out: str) -> TableError:
     _check_mark(column, wrong, decimal)
     where = int(np.flatnonzero(wrong)[0])
     return TableError(
         f"Column {column.name} should be numeric, but {int(wrong.sum())} of {counted(len(column), 'value')} are not numbers: the first is "
         f"{texts(column)[where]!r} in row {first_row + where + 1:,} after the header. Correct the values, or {way_out}."
     )
-
-
-def _listed(counts):
-    shown = [f"{name} ({count:,})" for name, count in counts.most_common(SHOWN)]
-    return ", ".join(shown) + (f" and {len(counts) - SHOWN} more columns" if len(counts) > SHOWN else "")
-
-
-def _numbers_of(X) -> pd.DataFrame:
-    return X.select_dtypes(np.float64)
-
-
-def _arrow_numbers(column):
-    """The numbers of a column that Arrow holds as text, if every cell is one or empty; else None."""
-    if pa is None or not isinstance(column.dtype, pd.ArrowDtype):
-        return None
-    text = column.array.__arrow_array__()
-    try:
-        values = arrow.cast(arrow.if_else(arrow.equal(text, ""), None, text), pa.float64())
-    except pa.ArrowInvalid:
-        return None
-    return values.to_numpy() if isinstance(values, pa.ChunkedArray) else values.to_numpy(zero_copy_only=False)

@@ -1,18 +1,20 @@
-"""A picture of a saved model and a table: decision values, decision region and spectrum, side by side."""
+"""A picture of a saved model and a table: decision values (over time, if there is a time column), decision region and spectrum."""
 
 from __future__ import annotations
 
 from html import escape
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from .._encoding import DATE, NUMBER
 from .._files import replacing
 from .._validation import OUTLIER
 from ..exceptions import TableError
-from .columns import texts
+from .cells import dates, find_format, numbers, texts, typed_seconds
 from .reading import CsvFormat, open_table, read_whole
 from .scoring import Scored, TableModel, check_names, checked_input
 from .writing import check_writable
@@ -22,6 +24,9 @@ PANEL = (6.4, 4.4)
 """Width and height of one panel, in inches: room for the legend beside the axes."""
 
 DPI = 150
+
+OLD_STEPS = 3
+"""Steps of a pipeline of version 0.1: columns, scale, model."""
 
 MOST_POINTS = 5_000
 """Rows that are drawn, evenly spread over the table: more cover each other, and vector files grow with each."""
@@ -48,7 +53,7 @@ def plot_file(saved: TableModel, data: Path, out: Path, *, features: tuple[str, 
     frame = frame.iloc[rows].reset_index(drop=True)
     X = checked_input(frame, saved, table, Scored())
     with replacing(out) as temporary:
-        figure = draw(saved, X, kinds(frame, saved), axes)
+        figure = draw(saved, X, kinds(frame, saved), axes, times(frame, saved))
         _write(figure, temporary, out, f"{saved.path.name} on {data.name}", f"{len(X):,} of {rows[-1] + 1:,} rows")
     return len(X)
 
@@ -63,20 +68,40 @@ def kinds(frame: pd.DataFrame, saved: TableModel) -> np.ndarray | None:
     return y if (y != OUTLIER).any() else None
 
 
-def draw(saved: TableModel, X: pd.DataFrame, y, axes: tuple[int, int] | None):
+def times(frame: pd.DataFrame, saved: TableModel) -> tuple[str, np.ndarray] | None:
+    """The model's time column, where the table has it: its name and its moments (or numbers, where they are no dates)."""
+    name = (saved.about.get("data") or {}).get("time_column")
+    if name is None or name not in frame.columns:
+        return None
+    column = frame[name]
+    seconds = typed_seconds(column)
+    if seconds is None:
+        form, _ = find_format(texts(column))
+        if form is None:
+            return name, numbers(column).values
+        seconds, _ = dates(texts(column), form)
+    return name, pd.to_datetime(pd.Series(seconds), unit="s").to_numpy()
+
+
+def draw(
+    saved: TableModel, X: pd.DataFrame, y: np.ndarray | None, axes: tuple[int, int] | None, when: tuple[str, np.ndarray] | None = None
+) -> Any:
     """A figure with a panel for each picture that there is."""
     from ..plot import DecisionRegionDisplay, ScoreDistributionDisplay, SpectrumDisplay
 
     pyplot = _pyplot()
     model = saved.model
-    encoded = model[:-2].transform(X) if axes else model[:-1].transform(X)
+    before = len(model.steps) - 1 - (bool(axes) and len(model.steps) == OLD_STEPS)  # files of version 0.1 have a scaler of their own
+    encoded = model[:before].transform(X)
     has_plane, has_spectrum = encoded.shape[1] > 1 and len(X) > 1, hasattr(getattr(model[-1], "kernel_", None), "eigenvalues_")
-    count = 1 + has_plane + has_spectrum
+    count = 1 + has_plane + has_spectrum + (when is not None)
     figure, panels = pyplot.subplots(1, count, figsize=(PANEL[0] * count, PANEL[1]), layout="constrained", squeeze=False)
     free = iter(panels[0])
     ScoreDistributionDisplay.from_estimator(model, X, y, ax=next(free))
+    if when is not None:
+        _draw_over_time(next(free), *when, model.decision_function(X))
     if has_plane:
-        display = DecisionRegionDisplay.from_estimator(model[-2:] if axes else model[-1], encoded, y, features=axes, ax=next(free))
+        display = DecisionRegionDisplay.from_estimator(model[before:], encoded, y, features=axes, ax=next(free))
         if axes:
             display.ax_.set(xlabel=saved.features[axes[0]].name, ylabel=saved.features[axes[1]].name)
     if has_spectrum:
@@ -84,19 +109,30 @@ def draw(saved: TableModel, X: pd.DataFrame, y, axes: tuple[int, int] | None):
     return figure
 
 
-def _chosen(saved, names):
-    """The places of two numeric features among the encoded ones, where numbers come first; None for principal components."""
-    if not hasattr(saved.model, "steps") or len(saved.model.steps) != 3:
+def _draw_over_time(ax: Any, name: str, moments: np.ndarray, decisions: np.ndarray) -> None:
+    """Decision values in the order of time; those of outliers in another colour."""
+    ax.scatter(moments, decisions, s=6, c=np.where(decisions >= 0, "tab:blue", "tab:red"), linewidths=0)
+    ax.axhline(0.0, color="0.4", linewidth=0.8)
+    ax.set(xlabel=name, ylabel="decision value", title="Decision values over time")
+    ax.tick_params(axis="x", labelrotation=30)
+
+
+def _chosen(saved: TableModel, names: tuple[str, ...]) -> tuple[int, int] | None:
+    """The places of two numeric features among the encoded ones; None for principal components."""
+    if "made_by" not in saved.about or not hasattr(saved.model, "steps"):
         raise TableError(f"{saved.path} was not made by refkernel fit: draw it with refkernel.plot in Python.")
     if not names:
         return None
-    numeric = [feature.name for feature in saved.features if feature.categories is None]
-    if len(names) != 2 or names[0] == names[1] or not set(names) <= set(numeric):
-        raise TableError(f"--features {','.join(names)} must be two different numeric features of the model: {', '.join(numeric)}.")
-    return numeric.index(names[0]), numeric.index(names[1])
+    numeric = [feature.name for feature in saved.features if feature.categories is None]  # they came first in version 0.1
+    places = dict(zip(numeric, range(len(numeric)), strict=True))
+    if saved.encoder is not None:
+        places = {column.name: column.encoded[0] for column in saved.columns if column.kind in (NUMBER, DATE)}
+    if len(names) != 2 or names[0] == names[1] or not set(names) <= set(places):
+        raise TableError(f"--features {','.join(names)} must be two different numeric features of the model: {', '.join(places)}.")
+    return places[names[0]], places[names[1]]
 
 
-def _write(figure, temporary, out, title, caption):
+def _write(figure: Any, temporary: Path, out: Path, title: str, caption: str) -> None:
     if out.suffix.lower() != ".html":
         figure.savefig(temporary, format=out.suffix.lower()[1:], dpi=DPI)
     else:
@@ -107,7 +143,7 @@ def _write(figure, temporary, out, title, caption):
     _pyplot().close(figure)
 
 
-def _pyplot():
+def _pyplot() -> Any:
     try:
         import matplotlib
     except ImportError as error:

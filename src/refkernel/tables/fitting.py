@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +13,16 @@ import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
+from .._encoding import CONSTANT, DATE, Column
 from .._validation import OUTLIER
 from ..auto import AutoDetector
 from ..exceptions import FarSamplesWarning, TableError
-from .columns import (
-    check_finite,
-    check_not_empty,
-    constant_columns,
-    counted,
-    learn,
-    missing_counts,
-    missing_message,
-    named,
-    option,
-    row_names,
-    texts,
-)
+from .cells import texts
+from .checks import check_finite, check_not_empty, missing_counts, missing_message, row_names
+from .columns import Feature, learn
 from .reading import CsvFormat, open_table, read_whole
-from .recipe import AUTO_MODEL, OTHER, Recipe, Rows, pipeline, search_of
+from .recipe import AUTO, AUTO_MODEL, NONE, OTHER, Recipe, Rows, pipeline, search_of
+from .wording import counted, named, option
 
 OPTIONS_OF_OUTLIERS = "give --target-column, --target and --outlier"
 """How known outliers are passed on the command line."""
@@ -38,9 +31,12 @@ FAR = 1e6
 """At this many standard deviations from the targets an RBF kernel is 0 against all references, and decisions have reached their limit."""
 
 ACCEPTS_FAR = (
-    "This model accepts samples that are far from all training rows: a reference kernel brings them near the centre. Try a larger --scale, "
-    "--search with known outliers, or --references none, which rejects them always."
+    "This model accepts rows that are far from all training rows: a reference kernel brings them near the centre. Fit it with a larger "
+    "--scale, with --references none, which always rejects them, or with --model auto."
 )
+
+MOSTLY_MISSING = 0.5
+"""A column with more missing cells than this is noted."""
 
 PERCENT = np.linspace(0.0, 100.0, 101)
 """Normality is linear between the percentiles of the training targets' decision values."""
@@ -55,33 +51,54 @@ class Fitted:
     notes: list[str] = field(default_factory=list)
 
 
-def fit_file(data: Path, recipe: Recipe, rows: Rows, form: CsvFormat, drop=(), categorical=()) -> Fitted:
-    """The model of a table."""
+def fit_file(
+    data: Path,
+    recipe: Recipe,
+    rows: Rows,
+    form: CsvFormat,
+    drop: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    time_column: str | None = None,
+    progress: Callable[[str], None] = lambda stage: None,
+) -> Fitted:
+    """The model of a table. ``progress`` hears what is being done."""
+    progress(f"fit: reading {data}")
     table = open_table(data, form)
     frame = read_whole(table)
     _check_columns(frame, table.path, "--drop", drop)
     _check_columns(frame, table.path, "--categorical", categorical)
+    _check_columns(frame, table.path, "--time-column", [time_column] if time_column else [])
     notes: list[str] = list(table.notes)
     kept, y = choose_rows(frame, rows, table.path, notes)
-    chosen = frame.loc[kept].drop(columns=[*drop, *([rows.target_column] if rows.target_column else [])]).reset_index(drop=True)
+    left_out = {*drop, *(name for name in (rows.target_column, time_column) if name is not None)}
+    chosen = frame.loc[kept].drop(columns=list(left_out)).reset_index(drop=True)
     _check_count(y, table.path)
-    features, X = learn(chosen, table.decimal, tuple(categorical))
+    progress(f"fit: reading the columns of {counted(len(chosen), 'row')}")
+    features, X = learn(chosen, table.decimal, tuple(categorical), notes)
     check_not_empty(X[y != OUTLIER])
     _check_cells(X, recipe, notes)
-    _note_columns(X[y != OUTLIER], recipe, notes)
-    model, found = _fit(pipeline(features, recipe, int((y != OUTLIER).sum())), X, y, recipe, notes)
-    training = facts(model, X, y)
+    progress(f"fit: learning what is normal in {counted(len(X), 'row')} of {counted(len(features), 'column')}")
+    fitted, recipe, found = _fit(features, X, y, recipe, notes)
+    _note_columns(fitted[0].columns, X[y != OUTLIER], notes)
+    training = facts(fitted, X, y)
     if training["accepts_far"]:
         notes.append(ACCEPTS_FAR)
     about = {
         "made_by": "refkernel fit",
-        "data": {"file": table.path.name, "rows": len(frame), **_kinds(y), "dropped": list(drop), **asdict(rows)},
+        "data": {
+            "file": table.path.name,
+            "rows": len(frame),
+            **_kinds(y),
+            "dropped": list(drop),
+            "time_column": time_column,
+            **asdict(rows),
+        },
         "features": [feature.as_dict() for feature in features],
         "recipe": asdict(recipe),
         "search": found,
         "training": training,
     }
-    return Fitted(model, about, notes)
+    return Fitted(fitted, about, notes)
 
 
 def choose_rows(frame: pd.DataFrame, rows: Rows, path: Path, notes: list[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -113,7 +130,12 @@ def facts(model: Pipeline, X: pd.DataFrame, y: np.ndarray) -> dict[str, Any]:
     return _facts_of_auto(model, X, y) if isinstance(model[-1], AutoDetector) else _facts_of_classifier(model, X, y)
 
 
-def _facts_of_auto(model, X, y):
+def accepts_far(classifier: Any) -> bool:
+    """Whether a row that is far from all training rows would be accepted."""
+    return bool(classifier.decision_function(np.full((1, classifier.n_features_in_), FAR))[0] >= 0)
+
+
+def _facts_of_auto(model: Pipeline, X: pd.DataFrame, y: np.ndarray) -> dict[str, Any]:
     detector, outliers = model[-1], X[y == OUTLIER]
     return {
         "choice": detector.choice_,
@@ -127,7 +149,7 @@ def _facts_of_auto(model, X, y):
     }
 
 
-def _facts_of_classifier(model, X, y):
+def _facts_of_classifier(model: Pipeline, X: pd.DataFrame, y: np.ndarray) -> dict[str, Any]:
     classifier = model[-1]
     decisions = model.decision_function(X)
     is_target = y != OUTLIER
@@ -137,7 +159,7 @@ def _facts_of_classifier(model, X, y):
         "references": len(classifier.kernel_.references_) if hasattr(classifier.kernel_, "references_") else None,
         "scale": float(getattr(classifier.kernel, "kernel", classifier.kernel).scale),
         "nu": float(classifier.nu),
-        "accepts_far": bool(classifier.decision_function(np.full((1, classifier.n_features_in_), FAR))[0] >= 0),
+        "accepts_far": accepts_far(classifier),
         "threshold": float(classifier.offset_),
         "duality_gap": float(classifier.duality_gap_),
         "accepted_targets": float((decisions[is_target] >= 0).mean()),
@@ -146,24 +168,52 @@ def _facts_of_classifier(model, X, y):
     }
 
 
-def _fit(model, X, y, recipe, notes):
-    """The fitted model (the best of a search), and what the search found."""
-    _check_outliers(y, recipe)
+def _fit(
+    features: list[Feature], X: pd.DataFrame, y: np.ndarray, recipe: Recipe, notes: list[str]
+) -> tuple[Pipeline, Recipe, dict[str, Any] | None]:
+    """The fitted model, the recipe that it follows, and what the search found.
+
+    ``--references auto`` is a reference kernel, but not one that accepts everything far away: the plain kernel is then taken instead.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            fitted = (search_of(model, y, recipe) if recipe.search else model).fit(X, y)
+            fitted, found = _fit_once(features, X, y, recipe)
+            if recipe.model != AUTO_MODEL and recipe.references == AUTO and recipe.scale is None and accepts_far(fitted[-1]):
+                recipe = replace(recipe, references=NONE)
+                fitted, found = _fit_once(features, X, y, recipe)
+                notes.append(
+                    "With references, this model would accept rows that are far from all training rows: the plain kernel "
+                    "(--references none) is used instead."
+                )
         except ValueError as error:
             hint = "" if (y == OUTLIER).any() else f" For known outliers, {OPTIONS_OF_OUTLIERS}."
             raise TableError(f"{error}{hint}") from error
     told = (warning for warning in caught if warning.category is not FarSamplesWarning)  # ACCEPTS_FAR says it with the options there are
     notes += dict.fromkeys(str(warning.message) for warning in told)
+    return fitted, recipe, found
+
+
+def _fit_once(features: list[Feature], X: pd.DataFrame, y: np.ndarray, recipe: Recipe) -> tuple[Pipeline, dict[str, Any] | None]:
+    model = pipeline(features, recipe, int((y != OUTLIER).sum()))
+    if recipe.model == AUTO_MODEL:
+        encoded = model[0].fit(X, y).transform(X)
+        model.set_params(model__units=model[0].units_)[-1].fit(encoded, y)
+        return model, None
     if not recipe.search:
-        return fitted, None
-    return fitted.best_estimator_, {"candidates": len(fitted.cv_results_["params"]), "gmean": fitted.best_score_}
+        return model.fit(X, y), None
+    search = search_of(model, y, recipe).fit(_filled(X, y), y)
+    found = {"candidates": len(search.cv_results_["params"]), "gmean": search.best_score_, "made_up": bool((y != OUTLIER).all())}
+    return model.set_params(**search.best_params_).fit(X, y), found
 
 
-def _rows_with(values, value, flag, column):
+def _filled(X: pd.DataFrame, y: np.ndarray) -> pd.DataFrame:
+    """The table without missing values, for a search that makes outliers up from its rows; the final fit sees the table as it is."""
+    normal = X[y != OUTLIER]
+    return X.fillna({name: normal[name].median() if X[name].dtype == np.float64 else normal[name].mode()[0] for name in X.columns})
+
+
+def _rows_with(values: pd.Series, value: str | None, flag: str, column: str) -> np.ndarray:
     """True where a value is; an error that lists the values there are."""
     found = Counter(values.dropna())
     there = ", ".join(f"{name} ({count:,})" for name, count in found.most_common(10)) or "none"
@@ -174,47 +224,48 @@ def _rows_with(values, value, flag, column):
     return (values == value.strip()).to_numpy()
 
 
-def _check_columns(frame, path, flag, names):
+def _check_columns(frame: pd.DataFrame, path: Path, flag: str, names: Sequence[str]) -> None:
     absent = [name for name in names if name not in frame.columns]
     if absent:
         raise TableError(f"{flag}: {path} has no column {named(absent)}. Its columns are {named(frame.columns, 50)}.")
 
 
-def _check_count(y, path):
+def _check_count(y: np.ndarray, path: Path) -> None:
     targets = int((y != OUTLIER).sum())
     if targets < 2:
         raise TableError(f"{path} has {counted(targets, 'target')}; a model needs at least 2, and 30 or more to mean something.")
 
 
-def _check_outliers(y, recipe):
-    outliers = int((y == OUTLIER).sum())
-    if recipe.search and outliers < 2:
-        raise TableError(
-            f"--search needs at least 2 known outliers to compare models by, and there are {outliers}: {OPTIONS_OF_OUTLIERS} {OTHER}, "
-            "or leave out --search."
-        )
-
-
-def _check_cells(X, recipe, notes):
+def _check_cells(X: pd.DataFrame, recipe: Recipe, notes: list[str]) -> None:
     check_finite(X)
     missing = missing_counts(X)
     if missing and recipe.impute is None:
-        way_out = "Pass --impute median to fill them (categories: the most frequent), or leave columns out with --drop."
+        way_out = "Pass --impute median to fill them, or leave columns out with --drop."
         raise TableError(missing_message(missing, len(X), way_out))
     if missing:
-        notes.append(missing_message(missing, len(X), "They are filled with the median (categories: the most frequent)."))
+        notes.append(
+            missing_message(missing, len(X), "Numbers are filled with the median and marked as filled; missing categories count as one.")
+        )
 
 
-def _note_columns(X, recipe, notes):
-    constant = constant_columns(X)
+def _note_columns(columns: list[Column], X: pd.DataFrame, notes: list[str]) -> None:
+    """What a user should know about columns: constants, columns that are mostly empty or name the rows, dates."""
+    constant = [column.name for column in columns if column.kind == CONSTANT]
     if constant:
-        auto = recipe.model == AUTO_MODEL
-        meaning = "rows that differ there will be flagged" if auto else "the model does not look at them"
-        notes.append(f"Constant in the targets: {named(constant)}; {meaning}.")
+        notes.append(f"Constant in the targets: {named(constant)}; rows that differ there will be flagged.")
+    empty = [f"{column.name} ({100 * column.missing:.0f} %)" for column in columns if column.missing > MOSTLY_MISSING]
+    if empty:
+        notes.append(f"Mostly missing: {named(empty)}. What the model learns from the few values there may be chance.")
+    dates = [column.name for column in columns if column.kind == DATE]
+    if dates:
+        notes.append(
+            f"Dates and times: {named(dates)}. Rows from later than training are unusual for that alone; "
+            f"{option('--time-column', dates[:1])} keeps a column out of the model."
+        )
     names = row_names(X)
     if names:
         notes.append(f"{named(names)} seems to name the rows rather than describe them. If so, leave it out: {option('--drop', names)}.")
 
 
-def _kinds(y):
+def _kinds(y: np.ndarray) -> dict[str, int]:
     return {"targets": int((y != OUTLIER).sum()), "outliers": int((y == OUTLIER).sum())}

@@ -6,19 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.pipeline import Pipeline
 
+from .._encoding import TableEncoder
 from .._validation import OUTLIER, check_choice, check_nu, check_positive
 from ..auto import AutoDetector
 from ..calibration.promise import check_rate
 from ..exceptions import TableError
 from ..feature_map import ReferenceKernel
-from ..kernels import RBF
+from ..kernels import RBF, Kernel
 from ..model_selection import OneClassGridSearch
 from ..one_class_svm import OneClassSVM
-from ..preprocessing import TargetImputer, TargetScaler
 from ..references import NAMES, Normal
 from ..svdd import SVDD
 from .columns import Feature
@@ -63,7 +61,7 @@ class Rows:
     target: str | None = None
     outlier: str | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.target_column is None and (self.target is not None or self.outlier is not None):
             raise TableError("--target and --outlier are values of a column: name it by --target-column.")
 
@@ -81,7 +79,7 @@ class Recipe:
     impute: str | None = None
     false_alarm_rate: float = 0.05
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_choice("--model", self.model, list(MODELS))
         check_rate("--false-alarm-rate", self.false_alarm_rate)
         check_choice("--references", self.references, [AUTO, NONE, *sorted(NAMES)])
@@ -96,38 +94,29 @@ class Recipe:
 
 
 def pipeline(features: list[Feature], recipe: Recipe, targets: int) -> Pipeline:
-    """Columns to features, features to the targets' scale, and the classifier."""
-    columns = ("columns", _columns(features, recipe.impute))
+    """Columns to numbers, and the detector. AutoDetector scales by itself."""
+    kinds = np.array([feature.kind for feature in features])  # a list of thousands would fill the model file
     if recipe.model == AUTO_MODEL:
-        return Pipeline([columns, ("scale", "passthrough"), ("model", AutoDetector(recipe.false_alarm_rate, random_state=recipe.seed))])
+        detector = AutoDetector(recipe.false_alarm_rate, random_state=recipe.seed)
+        return Pipeline([("columns", TableEncoder(kinds)), ("model", detector)])
     nu = DEFAULT_NU if recipe.nu is None else recipe.nu
     model = MODELS[recipe.model](_kernel(recipe, targets), nu=nu, random_state=recipe.seed)
-    return Pipeline([columns, ("scale", TargetScaler()), ("model", model)])
+    return Pipeline([("columns", TableEncoder(kinds, standardise=True)), ("model", model)])
 
 
 def search_of(model: Pipeline, y: np.ndarray, recipe: Recipe) -> OneClassGridSearch:
-    """The search over scale and nu, where the recipe leaves them open."""
+    """The search over scale and nu, where the recipe leaves them open. Without known outliers, made-up ones compare the candidates."""
     kernel = "model__kernel__scale" if recipe.references == NONE else "model__kernel__kernel__scale"
     grid = {
         kernel: SEARCHED_SCALES if recipe.scale is None else (recipe.scale,),
         "model__nu": SEARCHED_NUS if recipe.nu is None else (recipe.nu,),
     }
-    folds = min(FOLDS, int((y == OUTLIER).sum()), int((y != OUTLIER).sum()))
+    is_outlier = y == OUTLIER
+    folds = min(FOLDS, *(int(kind.sum()) for kind in (is_outlier, ~is_outlier) if kind.any()))
     return OneClassGridSearch(model, grid, cv=folds, random_state=recipe.seed)
 
 
-def _columns(features, impute):
-    numbers = [feature.name for feature in features if feature.categories is None]
-    texts = [feature.name for feature in features if feature.categories is not None]
-    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    parts = [
-        ("numbers", "passthrough" if impute is None else TargetImputer(strategy=impute), numbers),
-        ("categories", encoder if impute is None else make_pipeline(TargetImputer(strategy="most_frequent"), encoder), texts),
-    ]
-    return ColumnTransformer([part for part in parts if part[2]], verbose_feature_names_out=False)
-
-
-def _kernel(recipe, targets):
+def _kernel(recipe: Recipe, targets: int) -> Kernel:
     if recipe.references == NONE:
         return RBF(_scale(recipe))
     references: Any = AUTO_REFERENCES if recipe.references == AUTO else recipe.references
@@ -136,7 +125,7 @@ def _kernel(recipe, targets):
     return ReferenceKernel(RBF(_scale(recipe)), references)
 
 
-def _scale(recipe):
+def _scale(recipe: Recipe) -> float:
     if recipe.scale is not None:
         return recipe.scale
     return WIDE_SCALE if recipe.model == "svdd" and recipe.references != NONE else DEFAULT_SCALE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,19 +13,26 @@ import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
+from .._encoding import NUMBER, Column, TableEncoder
 from .._threads import one_blas_thread
 from .._timing import Clock
 from ..exceptions import ModelFileError, TableError
 from ..persistence import open_model
 from ..persistence.description import mismatch
-from .columns import Feature, check_finite, is_text, missing_counts, missing_message, model_input, named, unseen
+from .cells import is_text
+from .checks import check_finite, missing_counts, missing_message, unseen
+from .columns import Feature, model_input
+from .explaining import Explaining, reason_names
 from .fitting import PERCENT
-from .reading import CsvFormat, CsvTable, ParquetTable, is_parquet, open_table
+from .reading import CsvFormat, Table, is_parquet, open_table
+from .wording import named
 from .writing import check_writable, table_writer
 
 ADDED = ("score", "decision", "label")
 P_VALUE = "p_value"
 NORMALITY = "normality"
+FILLED = "filled"
+"""How many cells of a row were missing and filled."""
 MOST_NESTED = 20
 
 
@@ -49,9 +56,20 @@ class TableModel:
         return final(self.model)
 
     @property
+    def columns(self) -> list[Column]:
+        """What training knew about each column of the table: its kind, its encoded columns, its range or levels."""
+        encoder = self.encoder
+        return [Column(feature.name, feature.kind) for feature in self.features] if encoder is None else encoder.columns
+
+    @property
+    def encoder(self) -> TableEncoder | None:
+        """The step that encodes the columns; None in files of version 0.1 and in models that were saved in Python."""
+        return encoder_of(self.model)
+
+    @property
     def added(self) -> tuple[str, ...]:
         """The columns that scoring adds."""
-        return (*ADDED, P_VALUE) if hasattr(self.detector, "p_values_of") else ADDED
+        return (*ADDED, *([P_VALUE] if hasattr(self.detector, "p_values_of") else []), *([FILLED] if self.imputes else []))
 
     def with_false_alarm_rate(self, rate: float) -> TableModel:
         """The same model with another threshold; nothing is fitted again."""
@@ -63,6 +81,11 @@ class TableModel:
         *steps, (name, detector) = self.model.steps
         moved = Pipeline([*steps, (name, detector.with_false_alarm_rate(rate))])
         return replace(self, model=moved)
+
+    @property
+    def accepts_far(self) -> bool:
+        """Whether rows that are far from all training rows are accepted."""
+        return bool((self.about.get("training") or {}).get("accepts_far"))
 
     @property
     def imputes(self) -> bool:
@@ -80,6 +103,12 @@ class Scored:
     reordered: bool = False
     unseen: dict[str, Counter[str]] = field(default_factory=dict)
     filled: Counter[str] = field(default_factory=Counter)
+    violated: Counter[str] = field(default_factory=Counter)
+    """Cells that contradict all training rows, by column."""
+    reasons: Counter[str] = field(default_factory=Counter)
+    """How often each column is the first reason of a flagged row, if rows are explained."""
+    outside: list[str] = field(default_factory=list)
+    """Columns with many values outside training's range, in words, if rows are explained."""
     defused: int = 0
     notes: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -136,7 +165,9 @@ def load_table_model(path: Path) -> TableModel:
             raise ModelFileError(f"{path}: {problem} in its description. The file is damaged or forged: make it again with refkernel fit.")
         features = [Feature.from_dict(item) for item in about["features"]]
         known = getattr(model, "feature_names_in_", None)
-        if known is None or list(known) != [feature.name for feature in features]:
+        encoder = encoder_of(model)
+        kinds = None if encoder is None else [feature.kind for feature in features]
+        if known is None or list(known) != [feature.name for feature in features] or (encoder is not None and list(encoder.kinds) != kinds):
             raise ModelFileError(f"{path} describes other columns than its model takes. The file is damaged or forged.")
         if len(about["training"]["decision_percentiles"]) != PERCENT.size or (np.diff(about["training"]["decision_percentiles"]) < 0).any():
             raise ModelFileError(f"{path}: decision_percentiles are not {PERCENT.size} rising numbers. The file is damaged or forged.")
@@ -145,6 +176,12 @@ def load_table_model(path: Path) -> TableModel:
     else:
         raise ModelFileError(f"{path} does not say which columns its model takes: make it with refkernel fit, or fit it on a data frame.")
     return TableModel(Path(path), model, features, saved.metadata)
+
+
+def encoder_of(model: Any) -> TableEncoder | None:
+    """The first step of a pipeline, if it encodes a table."""
+    first = model.steps[0][-1] if getattr(model, "steps", None) else None
+    return first if isinstance(first, TableEncoder) else None
 
 
 def final(model: Any) -> Any:
@@ -168,21 +205,25 @@ def score_file(
     proba_like: bool = False,
     prefix: str = "",
     defuse: bool = True,
+    explain: int = 0,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Scored:
     """Write the table with the columns score, decision and label (and normality) added, in its order of rows.
 
-    ``defuse`` puts an apostrophe before texts that a spreadsheet would run as formulas.
+    ``explain`` adds this many reasons of each flagged row. ``defuse`` puts an apostrophe before texts that a spreadsheet would run as
+    formulas.
     """
     table = open_table(data, form)
     percentiles = _percentiles(saved) if proba_like else None
-    result = Scored(extra=check_names(table, saved, [prefix + name for name in (*saved.added, *([NORMALITY] if proba_like else []))]))
+    names = (*saved.added, *([NORMALITY] if proba_like else []), *reason_names(explain))
+    result = Scored(extra=check_names(table, saved, [prefix + name for name in names]))
+    explaining = Explaining(saved, explain, prefix) if explain else None
     check_writable(out, data, saved.path)
     order = [feature.name for feature in saved.features]
     used = set(order)
     result.reordered = [name for name in table.names if name in used] != order
     clock = Clock()
-    numeric = frozenset(feature.name for feature in saved.features if feature.categories is None)
+    numeric = frozenset(feature.name for feature in saved.features if feature.kind == NUMBER)
     with (
         one_blas_thread(),
         table_writer(out, table.delimiter, defuse, numeric) as writer,
@@ -193,17 +234,23 @@ def score_file(
             added = decide(saved, X, percentiles).add_prefix(prefix)
             clock.lap("computing")
             _count(result, X, added[f"{prefix}label"], saved)
-            writer.write(_output(block, X, added, table, out))
+            rows = _output(block, X[list(numeric & set(X))], added, table, out)
+            if explaining is not None:
+                rows = explaining.add_to(rows, X, *(added[prefix + name].to_numpy() for name in ("score", "label")))
+                clock.lap("explaining")
+            writer.write(rows)
             clock.lap("writing")
             progress(table.share_read())
         result.defused = writer.defused
     result.notes = table.notes
+    if explaining is not None:
+        result.reasons, result.outside = explaining.first, explaining.notes()
     clock.lap("writing")
     result.seconds = clock.stages
     return result
 
 
-def checked_input(block: pd.DataFrame, saved: TableModel, table, result: Scored) -> pd.DataFrame:
+def checked_input(block: pd.DataFrame, saved: TableModel, table: Table, result: Scored) -> pd.DataFrame:
     """What the model takes from a block; an error for values that it cannot take."""
     X = model_input(block, saved.features, table.decimal, result.rows)
     check_finite(X)
@@ -212,7 +259,7 @@ def checked_input(block: pd.DataFrame, saved: TableModel, table, result: Scored)
     return X
 
 
-def decide(saved: TableModel, X: pd.DataFrame, percentiles=None) -> pd.DataFrame:
+def decide(saved: TableModel, X: pd.DataFrame, percentiles: list[float] | None = None) -> pd.DataFrame:
     """score, decision = score - threshold, label = +1 where decision >= 0 else -1; with percentiles normality too."""
     detector = saved.detector
     if not hasattr(detector, "score_samples") or not hasattr(detector, "offset_"):
@@ -223,13 +270,15 @@ def decide(saved: TableModel, X: pd.DataFrame, percentiles=None) -> pd.DataFrame
     columns = {"score": score, "decision": decision, "label": np.where(decision >= 0, 1, -1)}
     if P_VALUE in saved.added:
         columns[P_VALUE] = detector.p_values_of(score)
+    if FILLED in saved.added:
+        columns[FILLED] = X.isna().sum(axis=1).to_numpy()
     if percentiles is not None:
         columns[NORMALITY] = normality(decision, percentiles)
     return pd.DataFrame(columns)
 
 
 @contextmanager
-def _trouble_of(saved):
+def _trouble_of(saved: TableModel) -> Iterator[None]:
     """The rows were checked: what goes wrong now is the model's fault, and is reported as such."""
     try:
         yield
@@ -241,7 +290,7 @@ def _trouble_of(saved):
         ) from error
 
 
-def normality(decision: np.ndarray, percentiles) -> np.ndarray:
+def normality(decision: np.ndarray, percentiles: Sequence[float]) -> np.ndarray:
     """The share of training targets with a lower decision value, from 0 to 1, linear between their percentiles.
 
     It never falls as the decision value rises. It is not a probability: a new target is as likely to get 0.05 as 0.95.
@@ -249,7 +298,7 @@ def normality(decision: np.ndarray, percentiles) -> np.ndarray:
     return np.interp(decision, percentiles, PERCENT / 100.0)
 
 
-def check_names(table: CsvTable | ParquetTable, saved: TableModel, added: list[str]) -> list[str]:
+def check_names(table: Table, saved: TableModel, added: list[str]) -> list[str]:
     """The columns that the model does not use; an error for those that are missing or would be there twice."""
     wanted = [feature.name for feature in saved.features]
     there = set(table.names)
@@ -268,7 +317,7 @@ def check_names(table: CsvTable | ParquetTable, saved: TableModel, added: list[s
     return [name for name in table.names if name not in used]
 
 
-def _missing(saved, table):
+def _missing(saved: TableModel, table: Table) -> TableError:
     """The error for missing values, with their counts over the whole table."""
     counts: Counter[str] = Counter()
     rows = 0
@@ -279,26 +328,35 @@ def _missing(saved, table):
     return TableError(missing_message(counts, rows, way_out))
 
 
-def _percentiles(saved):
+def _percentiles(saved: TableModel) -> list[float]:
     found = (saved.about.get("training") or {}).get("decision_percentiles")
     if found is None:
         raise ModelFileError(f"{saved.path} holds no training decisions, which --proba-like needs: make it with refkernel fit.")
     return found
 
 
-def _count(result, X, label, saved):
+def _count(result: Scored, X: pd.DataFrame, label: pd.Series, saved: TableModel) -> None:
     result.rows += len(X)
     result.outliers += int((label == -1).sum())
     result.filled += missing_counts(X)
     for name, counts in unseen(X, saved.features).items():
         result.unseen[name] = result.unseen.get(name, Counter()) + counts
+    if saved.encoder is not None:
+        rows = (
+            X if saved.accepts_far else X[(label == -1).to_numpy()]
+        )  # contradictions are flagged, but for models that accept all that is far
+        violated = saved.encoder.violations(rows).sum(axis=0)
+        result.violated += Counter({column.name: int(count) for column, count in zip(saved.columns, violated, strict=True) if count})
 
 
-def _output(block, X, added, table, out):
+def _output(block: pd.DataFrame, numbers: pd.DataFrame, added: pd.DataFrame, table: Table, out: Path) -> pd.DataFrame:
     """The block as it was, with the new columns; Parquet gets numbers where CSV had their text."""
     added = added.set_index(block.index)
     if is_parquet(out):
-        return block.assign(**{name: X[name].to_numpy() for name in X if X[name].dtype == np.float64 and is_text(block[name])}, **added)
-    if table.decimal == ",":
+        block = block.copy()
+        for name in numbers:
+            if is_text(block[name]):
+                block[name] = numbers[name].to_numpy()
+    elif table.decimal == ",":
         added = added.astype(str).apply(lambda column: column.str.replace(".", ",", regex=False))
     return pd.concat([block, added], axis=1)

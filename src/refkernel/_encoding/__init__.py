@@ -1,0 +1,6 @@
+"""A table of numbers, categories and dates as the columns that a detector takes, and what training knew about each of them."""
+
+from .column import CATEGORY, CONSTANT, DATE, NUMBER, Column
+from .encoder import TableEncoder
+
+__all__ = ["CATEGORY", "CONSTANT", "DATE", "NUMBER", "Column", "TableEncoder"]

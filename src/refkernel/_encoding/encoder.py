@@ -1,0 +1,201 @@
+"""TableEncoder: mixed columns to the numbers that a detector takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .._validation import OUTLIER
+from .column import CATEGORY, DATE, NUMBER, Column
+from .parts import CategoryPart, DatePart, NumbersPart
+
+__all__ = ["TableEncoder"]
+
+UNEXPECTED = 0.01
+"""The share of new rows that may bring a category that was never seen and be flagged for it, over all columns."""
+
+FARTHER = 2.0
+"""A standardised column of n rows reaches at most sqrt(n) to each side of 0: a contradiction is farther away than any two of them."""
+
+VIOLATED = "violated"
+"""The last encoded column: how many cells contradict all of training. It is 0 in every training row."""
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Encode the columns of a data frame, and count in each row the cells that contradict all training rows.
+
+    Numbers stay as they are, categories become one column a level, dates become elapsed time and cycles. Rare levels share a column. A
+    missing number is filled with the median, and a further column says so; more missing cells than any training row had contradict
+    training. The last encoded column counts contradictions, and is 0 for every training row. Its unit is so small that a row with a
+    contradiction is farther away than any two training rows are from each other.
+
+    Parameters
+    ----------
+    kinds : sequence of str
+        "number", "category" or "date" for each column. Dates are seconds since 1970.
+    standardise : bool, default=False
+        Whether encoded columns get a common scale here. AutoDetector scales by itself, and takes ``units_``.
+
+    Attributes
+    ----------
+    columns : list of Column
+        What training knew about each column.
+    units_ : ndarray of shape (n_encoded,)
+        The unit of each encoded column; NaN where a detector should standardise it.
+    most_missing_ : int
+        The most missing cells in one training row.
+    """
+
+    def __init__(self, kinds: Sequence[str] | np.ndarray, *, standardise: bool = False) -> None:
+        self.kinds = kinds
+        self.standardise = standardise
+
+    def fit(self, X: Any, y: npt.ArrayLike | None = None) -> Self:
+        """Learn the columns from the normal rows.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_samples, n_features)
+            Float columns (NaN: missing) and columns of text (NaN: missing).
+        y : array-like of shape (n_samples,), optional
+            -1 marks known outliers, which do not count.
+
+        Returns
+        -------
+        self
+            The fitted encoder.
+        """
+        self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+        if len(self.kinds) != self.n_features_in_:
+            raise ValueError(f"kinds names {len(self.kinds)} columns, and X has {self.n_features_in_}.")
+        normal = X if y is None else X[np.asarray(y) != OUTLIER]
+        share = UNEXPECTED / max(1, list(self.kinds).count(CATEGORY))
+        makers: dict[str, Callable[..., Any]] = {NUMBER: NumbersPart, DATE: DatePart, CATEGORY: partial(CategoryPart, unexpected=share)}
+        values = self._values(normal)
+        self.parts_ = [makers[self.kinds[j[0]]](self.standardise).fit(v) for j, v in zip(self.places_, values, strict=True)]
+        if self.standardise and not any(part.units for part in self.parts_):
+            raise ValueError(
+                f"All {self.n_features_in_} columns are constant over the {len(normal)} normal rows: nothing is left to scale."
+            )
+        self.jump_ = FARTHER * float(np.sqrt(len(normal))) * (1 + sum(len(part.units) for part in self.parts_))
+        self.most_missing_ = int(self._missing(values).sum(axis=1).max())
+        return self
+
+    @property
+    def places_(self) -> list[list[int]]:
+        """The columns of each part: all numbers together, the others one by one."""
+        numeric = [j for j, kind in enumerate(self.kinds) if kind == NUMBER]
+        return [*([numeric] if numeric else []), *([j] for j, kind in enumerate(self.kinds) if kind != NUMBER)]
+
+    @property
+    def units_(self) -> np.ndarray:
+        """The unit of each encoded column; NaN where a detector should standardise it."""
+        return np.array([*(unit for part in self.parts_ for unit in part.units), 1.0 / self.jump_])
+
+    @property
+    def columns(self) -> list[Column]:
+        """What training knew about each column, and the encoded columns that belong to it."""
+        check_is_fitted(self)
+        found: dict[int, Column] = {}
+        start = 0
+        for places, part in zip(self.places_, self.parts_, strict=True):
+            found |= zip(places, part.columns(self._names(places), start), strict=True)
+            start += len(part.units)
+        return [found[j] for j in sorted(found)]
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Encode rows.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_samples, n_features)
+            The columns of ``fit``, by name.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_encoded)
+            The encoded columns.
+        """
+        check_is_fitted(self)
+        values = self._values(X)
+        encoded = [part.encode(v) for part, v in zip(self.parts_, values, strict=True)]
+        count = self._violations(values).sum(axis=1, dtype=np.float64)
+        return np.column_stack([*encoded, count * self.jump_ if self.standardise else count])
+
+    def violations(self, X: Any) -> np.ndarray:
+        """Find the cells that contradict all training rows.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_samples, n_features)
+            The columns of ``fit``, by name.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_samples, n_features)
+            True for another value of a constant, a missing cell where training had none, a category that was never seen where new ones
+            are not to be expected, and all missing cells of a row with more of them than any training row.
+        """
+        check_is_fitted(self)
+        return self._violations(self._values(X))
+
+    def missing(self, X: Any) -> np.ndarray:
+        """Find the cells without a value.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_samples, n_features)
+            The columns of ``fit``, by name.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_samples, n_features)
+            True for missing cells.
+        """
+        return self._missing(self._values(X))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Name the encoded columns.
+
+        Parameters
+        ----------
+        input_features : object, optional
+            Not used.
+
+        Returns
+        -------
+        ndarray of str
+            The names, such as "colour: red".
+        """
+        named = [part.names(self._names(places)) for places, part in zip(self.places_, self.parts_, strict=True)]
+        return np.array([*(name for names in named for name in names), VIOLATED], dtype=object)
+
+    def _names(self, places: list[int]) -> list[str]:
+        return [str(self.feature_names_in_[j]) for j in places]
+
+    def _values(self, X: Any) -> list[np.ndarray]:
+        """What each part takes of the table: a matrix of floats, or of objects for categories."""
+        types = {NUMBER: np.float64, DATE: np.float64, CATEGORY: object}
+        return [X[self.feature_names_in_[places]].to_numpy(dtype=types[self.kinds[places[0]]]) for places in self.places_]
+
+    def _missing(self, values: list[np.ndarray]) -> np.ndarray:
+        return self._by_column([part.is_missing(v) for part, v in zip(self.parts_, values, strict=True)])
+
+    def _violations(self, values: list[np.ndarray]) -> np.ndarray:
+        found = self._by_column([part.violated(v) for part, v in zip(self.parts_, values, strict=True)])
+        missing = self._missing(values)
+        return found | (missing & (missing.sum(axis=1) > self.most_missing_)[:, None])
+
+    def _by_column(self, found: list[np.ndarray]) -> np.ndarray:
+        """What the parts found, in the order of the table's columns."""
+        ordered = np.empty((len(found[0]), self.n_features_in_), dtype=bool)
+        for places, mine in zip(self.places_, found, strict=True):
+            ordered[:, places] = mine
+        return ordered

@@ -1,0 +1,119 @@
+"""Why rows are flagged, in words: for the command line and for reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .normal import Normal, written
+
+__all__ = ["OutsideRanges", "reasons", "worst_features"]
+
+MANY = 0.1
+"""A column with at least this share of its rows outside training's range is worth a note."""
+
+LEAST_FACTOR = 5.0
+"""Values that differ from training's median by at least this factor, all by about the same, look like another unit."""
+
+SPREAD = 0.5
+"""In powers of ten: values spread more than this are not one unit's multiple of another."""
+
+
+def worst_features(values: np.ndarray, count: int) -> np.ndarray:
+    """The numbers of the features that speak most against each row (rows × count), the worst first; -1 where no more do."""
+    count = min(count, values.shape[1])
+    found = np.argpartition(values, count - 1, axis=1)[:, :count] if 0 < count < values.shape[1] else np.argsort(values, axis=1)[:, :count]
+    against = np.take_along_axis(values, found, axis=1)
+    order = np.argsort(against, axis=1, kind="stable")
+    return np.where(np.take_along_axis(against, order, axis=1) < 0.0, np.take_along_axis(found, order, axis=1), -1)
+
+
+def reasons(
+    names: Sequence[str], values: np.ndarray, cells: Sequence[np.ndarray], normals: Sequence[Normal | None], count: int
+) -> np.ndarray:
+    """The features that speak most against each row, in words (rows × count): ``body_mass_g = 3.75 (normal: 2,700 … 6,300)``.
+
+    ``values`` (rows × features) are negative for features that speak against a row; ``cells`` are the cells of each feature, one array a
+    feature. Texts are empty where nothing more speaks against a row.
+    """
+    worst = worst_features(values, count)
+    texts = np.full((len(values), max(count, 0)), "", dtype=object)
+    for number in np.unique(worst[worst >= 0]):
+        row, place = np.nonzero(worst == number)
+        chosen = cells[number][row]
+        texts[row, place] = _in_words(names[number], chosen, normals[number])
+    return texts
+
+
+def _in_words(name: str, cells: np.ndarray, normal: Normal | None) -> list[str]:
+    if normal is None:
+        return [f"{name} = {_plain(cell)}" for cell in cells]
+    outside = normal.outside(cells)
+    texts = (f" (normal: {normal})", f" (within {normal})")
+    return [
+        f"{name} = {normal.written(cell)}{texts[0 if is_outside or _is_missing(cell) else 1]}"
+        for cell, is_outside in zip(cells.tolist(), outside, strict=True)
+    ]
+
+
+def _plain(cell: Any) -> str:
+    return "missing" if _is_missing(cell) else written(cell) if isinstance(cell, float) else str(cell)
+
+
+def _is_missing(cell: Any) -> bool:
+    return cell is None or cell != cell
+
+
+@dataclass
+class OutsideRanges:
+    """Counts, block by block, the rows outside training's range in each column, and tells which columns look wrong as a whole."""
+
+    names: Sequence[str]
+    normals: Sequence[Normal | None]
+    rows: int = 0
+    outside: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        d = len(self.names)
+        self.outside = np.zeros(d, dtype=np.int64)
+        self._log = np.zeros((d, 3))  # of |value| / |median|, where both exist: their number, their sum, the sum of their squares
+
+    def add(self, cells: Sequence[np.ndarray]) -> None:
+        """Count the rows of a block; one array of cells for each column."""
+        self.rows += len(cells[0]) if len(cells) else 0
+        for number, (normal, column) in enumerate(zip(self.normals, cells, strict=True)):
+            if normal is not None:
+                self._add(number, normal, column)
+
+    def _add(self, number: int, normal: Normal, column: np.ndarray) -> None:
+        outside = normal.outside(column)
+        self.outside[number] += int(outside.sum())
+        if normal.typical and not normal.is_date and self.outside[number] == self.rows:  # only a whole column can be in another unit
+            numbers = np.abs(np.asarray(column, dtype=np.float64))
+            logarithms = np.log10(numbers[np.isfinite(numbers) & (numbers > 0.0)] / abs(normal.typical))
+            self._log[number] += logarithms.size, logarithms.sum(), (logarithms**2).sum()
+
+    def notes(self) -> list[str]:
+        """A line for each column with many rows outside: ``body_mass_g: all 133 rows outside 2,700 … 6,300``; the worst first."""
+        many = [number for number in np.argsort(-self.outside, kind="stable") if self.outside[number] > max(1, MANY * self.rows - 1)]
+        return [self._note(number) for number in many]
+
+    def _note(self, number: int) -> str:
+        count = int(self.outside[number])
+        which = f"all {count:,} rows" if count == self.rows else f"{count:,} of {self.rows:,} rows"
+        return f"{self.names[number]}: {which} outside {self.normals[number]}{self._unit(number)}"
+
+    def _unit(self, number: int) -> str:
+        """A hint if the whole column is a multiple of what training had."""
+        found, total, squares = self._log[number]
+        if found < self.rows or found == 0 or self.outside[number] < self.rows:
+            return ""
+        mean = total / found
+        spread = np.sqrt(max(squares / found - mean**2, 0.0))
+        if abs(mean) < np.log10(LEAST_FACTOR) or spread > SPREAD:
+            return ""
+        times = written(float(f"{10 ** abs(mean):.2g}"))
+        return f": values about {times} times {'larger' if mean > 0 else 'smaller'} than in training. Another unit?"

@@ -1,0 +1,58 @@
+"""The reasons of flagged rows, block by block, as columns of the table that ``score`` writes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..exceptions import ModelFileError
+from ..explanations.explanation import Explainer
+from ..explanations.ranges import normal_of
+from ..explanations.reasons import OutsideRanges, reasons, worst_features
+
+__all__ = ["Explaining", "reason_names"]
+
+
+def reason_names(count: int) -> list[str]:
+    """The columns that hold the reasons."""
+    return [f"reason_{number}" for number in range(1, count + 1)]
+
+
+class Explaining:
+    """Adds the ``count`` features that speak most against each flagged row, and counts rows outside training's ranges."""
+
+    def __init__(self, saved: Any, count: int, prefix: str = "") -> None:
+        self.count = count
+        self.first: Counter[str] = Counter()
+        """How often each column is the first reason."""
+        self._added = [prefix + name for name in reason_names(count)]
+        self._columns = [column.name for column in saved.columns]
+        self._normals = [normal_of(column) for column in saved.columns]
+        self._outside = OutsideRanges(self._columns, self._normals)
+        self._explainer = Explainer(saved.model)
+        self._path = saved.path
+
+    def add_to(self, rows: pd.DataFrame, X: pd.DataFrame, score: np.ndarray, label: np.ndarray) -> pd.DataFrame:
+        """The rows of a block with their reasons; those that are not flagged have none."""
+        self._outside.add([X[name].to_numpy() for name in self._columns])
+        texts = np.full((len(X), self.count), "", dtype=object)
+        flagged = np.flatnonzero(label == -1)
+        if flagged.size:
+            texts[flagged] = self._of_flagged(X.iloc[flagged], score[flagged])
+        return rows.assign(**dict(zip(self._added, texts.T, strict=True)))
+
+    def _of_flagged(self, X: pd.DataFrame, score: np.ndarray) -> np.ndarray:
+        try:
+            values = self._explainer.against(X, self.count, score)
+        except TypeError as error:  # a detector or a transformer of another library
+            raise ModelFileError(f"--explain: {self._path}: {error}") from error
+        first = worst_features(values, 1)[:, 0]
+        self.first.update({self._columns[number]: int((first == number).sum()) for number in np.unique(first[first >= 0])})
+        return reasons(self._columns, values, [X[name].to_numpy() for name in self._columns], self._normals, self.count)
+
+    def notes(self) -> list[str]:
+        """What a user should hear of whole columns."""
+        return self._outside.notes()

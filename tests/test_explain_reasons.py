@@ -1,0 +1,93 @@
+"""Reasons in words: the features that speak most against a row, their values, and what is normal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from refkernel.explanations.normal import Normal, written
+from refkernel.explanations.reasons import OutsideRanges, reasons, worst_features
+
+MASS = Normal(2700.0, 6300.0, typical=4050.0)
+ISLAND = Normal(levels=("Biscoe", "Dream", "Torgersen"))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_the_worst_features_come_first_and_none_that_speaks_for_the_row(count):
+    values = np.array([[-1.0, 0.5, -3.0], [0.0, 0.2, 0.1], [-2.0, -1.0, -3.0]])
+    for row, found in zip(values, worst_features(values, count), strict=True):
+        expected = [j for j in np.argsort(row, kind="stable")[:count] if row[j] < 0]
+        assert found[found >= 0].tolist() == expected
+        assert found.size == min(count, 3)
+
+
+def test_reasons_name_the_value_and_what_is_normal():
+    values = np.array([[-4.0, -1.0], [-0.5, -2.0], [0.1, -2.0]])
+    cells = [np.array([3.75, 4000.0, np.nan]), np.array(["Dream", "Rome", None], dtype=object)]
+    found = reasons(["body_mass_g", "island"], values, cells, [MASS, ISLAND], 2)
+    assert found.tolist() == [
+        ["body_mass_g = 3.75 (normal: 2,700 … 6,300)", "island = Dream (within Biscoe, Dream, Torgersen)"],
+        ["island = Rome (normal: Biscoe, Dream, Torgersen)", "body_mass_g = 4,000 (within 2,700 … 6,300)"],
+        ["island = missing (normal: Biscoe, Dream, Torgersen)", ""],
+    ]
+
+
+def test_a_feature_of_unknown_range_is_named_with_its_value():
+    found = reasons(["a", "b"], np.array([[-1.0, -2.0]]), [np.array([0.25]), np.array(["red"], dtype=object)], [None, None], 3)
+    assert found.tolist() == [["b = red", "a = 0.25", ""]]
+
+
+def test_a_whole_column_in_another_unit_is_recognised():
+    seen = OutsideRanges(["body_mass_g", "island"], [MASS, ISLAND])
+    masses = np.random.default_rng(0).uniform(2.7, 6.3, 133)
+    for part in np.array_split(masses, 3):
+        seen.add([part, np.full(part.size, "Dream", dtype=object)])
+    assert seen.rows == 133
+    [note] = seen.notes()
+    assert note.startswith("body_mass_g: all 133 rows outside 2,700 … 6,300: values about ")
+    assert note.endswith(" times smaller than in training. Another unit?")
+    assert 800 < float(note.split("about ")[1].split(" ")[0].replace(",", "")) < 1250
+
+
+def test_some_rows_outside_are_counted_and_few_are_not_worth_a_note():
+    seen = OutsideRanges(["a", "b", "c"], [Normal(0.0, 1.0), Normal(0.0, 1.0), None])
+    inside, a = np.full(20, 0.5), np.full(20, 0.5)
+    a[:7] = 2.0
+    b = inside.copy()
+    b[0] = -1.0
+    seen.add([a, b, inside])
+    assert seen.outside.tolist() == [7, 1, 0]
+    assert seen.notes() == ["a: 7 of 20 rows outside 0 … 1"]
+
+
+def test_levels_that_training_did_not_have_count_as_outside_and_missing_cells_do_not():
+    assert ISLAND.outside(np.array(["Dream", "Rome", None, np.nan], dtype=object)).tolist() == [False, True, False, False]
+    assert MASS.outside(np.array([2699.0, 2700.0, 6301.0, np.nan])).tolist() == [True, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (6300.0, "6,300"),
+        (3.75, "3.75"),
+        (83.1234, "83.12"),
+        (0.0, "0"),
+        (-0.5, "-0.5"),
+        (1e-7, "1e-07"),
+        (2.5e12, "2.5e+12"),
+        (123456.0, "123,456"),
+        (0.012345, "0.01235"),
+    ],
+)
+def test_numbers_are_written_with_few_digits(value, text):
+    assert written(value) == text
+
+
+def test_dates_are_written_as_dates():
+    normal = Normal(0.0, 86_400.0 * 364, is_date=True)
+    assert str(normal) == "1970-01-01 … 1970-12-31"
+    assert normal.written(3_600.0) == "1970-01-01 01:00"
+
+
+def test_many_levels_are_counted():
+    assert str(Normal(levels=tuple("abcdef"))) == "a, b, c and 3 more"

@@ -1,0 +1,164 @@
+"""``refkernel score --explain``: reasons of flagged rows in a user's own table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import IsolationForest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import refkernel as rk
+from refkernel.explanations.comparison import Comparison
+from refkernel.explanations.explanation import Explainer
+from refkernel.tables import CsvFormat, Recipe, Rows, fit_file, load_table_model, score_file
+
+pytest.importorskip("skops")
+pytest.importorskip("typer")
+
+
+def penguins(n, seed):
+    rng = np.random.default_rng(seed)
+    island = rng.choice(["Biscoe", "Dream", "Torgersen"], n)
+    mass = rng.normal(4200.0, 500.0, n).round()
+    return pd.DataFrame({"island": island, "bill_mm": rng.normal(44.0, 4.0, n).round(1), "body_mass_g": mass, "setpoint": 100})
+
+
+@pytest.fixture(scope="module", params=["auto", "svdd", "ocsvm"])
+def saved(request, tmp_path_factory):
+    """A model of refkernel fit, of each kind."""
+    folder = tmp_path_factory.mktemp("explain")
+    penguins(200, 0).to_csv(folder / "train.csv", index=False)
+    fitted = fit_file(
+        folder / "train.csv", Recipe(request.param, references="auto" if request.param != "ocsvm" else "none"), Rows(), CsvFormat()
+    )
+    rk.save(fitted.model, folder / "model.rk", about=fitted.about)
+    return load_table_model(folder / "model.rk")
+
+
+def scored(saved, table, tmp_path, **options):
+    table.to_csv(tmp_path / "new.csv", index=False)
+    result = score_file(saved, tmp_path / "new.csv", tmp_path / "scores.csv", **options)
+    return result, pd.read_csv(tmp_path / "scores.csv", keep_default_na=False)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "reason"),
+    [
+        ("bill_mm", 90.0, "bill_mm = 90 (normal: "),
+        ("setpoint", 130, "setpoint = 130 (normal: 100)"),
+        ("island", "Rome", "island = Rome (normal: "),
+        ("body_mass_g", 4.2, "body_mass_g = 4.2 (normal: "),
+    ],
+)
+def test_the_cell_that_was_spoilt_is_the_first_reason(saved, tmp_path, column, value, reason):
+    table = penguins(20, 1).astype({column: object})
+    table.loc[7, column] = value
+    _, written = scored(saved, table, tmp_path, explain=2)
+    assert written.loc[7, "label"] == -1
+    assert written.loc[7, "reason_1"].startswith(reason)
+
+
+def test_only_flagged_rows_have_reasons_and_they_name_ranges(saved, tmp_path):
+    result, written = scored(saved, penguins(150, 2), tmp_path, explain=3)
+    flagged = written["label"] == -1
+    assert 0 < flagged.sum() < 150
+    assert (written.loc[~flagged, ["reason_1", "reason_2", "reason_3"]] == "").all(axis=None)
+    assert written.loc[flagged, "reason_1"].str.fullmatch(r"\w+ = \S+ \((normal:|within) .+\)").all()
+    assert sum(result.reasons.values()) == flagged.sum()
+
+
+def test_reasons_change_nothing_else_and_do_not_depend_on_the_rows_beside(saved, tmp_path):
+    table = penguins(60, 3)
+    _, with_reasons = scored(saved, table, tmp_path, explain=2)
+    _, without = scored(saved, table, tmp_path)
+    pd.testing.assert_frame_equal(with_reasons[without.columns], without)
+    flagged = np.flatnonzero(with_reasons["label"] == -1)
+    _, alone = scored(saved, table.iloc[flagged[:1]], tmp_path, explain=2)
+    assert alone.loc[0, ["reason_1", "reason_2"]].tolist() == with_reasons.loc[flagged[0], ["reason_1", "reason_2"]].tolist()
+
+
+def test_a_column_in_another_unit_is_named_for_the_whole_table(saved, tmp_path):
+    table = penguins(133, 4)
+    table["body_mass_g"] /= 1000.0
+    result, written = scored(saved, table, tmp_path, explain=1)
+    [note] = result.outside
+    assert note.startswith("body_mass_g: all 133 rows outside ")
+    assert "times smaller than in training. Another unit?" in note
+    if (written["label"] == -1).all():
+        assert result.reasons.most_common(1)[0] == ("body_mass_g", 133)
+
+
+def test_the_command_prints_what_stands_out(saved, tmp_path):
+    from typer.testing import CliRunner
+
+    from refkernel.cli import app
+
+    table = penguins(20, 1)
+    table["body_mass_g"] /= 1000.0
+    table.to_csv(tmp_path / "new.csv", index=False)
+    arguments = ["score", str(saved.path), str(tmp_path / "new.csv"), "--out", str(tmp_path / "o.csv"), "--explain", "3", "--prefix", "rk_"]
+    found = CliRunner().invoke(app, arguments)
+    assert found.exit_code == 0, found.output
+    assert "body_mass_g: all 20 rows outside" in found.output
+    assert "First reason:" in found.output
+    assert {"rk_reason_1", "rk_reason_3"} <= set(pd.read_csv(tmp_path / "o.csv").columns)
+
+
+def test_a_reason_column_that_is_there_already_is_refused(saved, tmp_path):
+    table = penguins(5, 1).assign(reason_2="x")
+    with pytest.raises(rk.exceptions.TableError, match="reason_2"):
+        scored(saved, table, tmp_path, explain=2)
+    scored(saved, table, tmp_path, explain=1)
+
+
+def test_values_of_a_table_model_sum_to_its_scores_and_contradictions_go_to_their_columns(saved):
+    X = penguins(30, 5).astype({"setpoint": float})
+    X.loc[0, "setpoint"] = 130.0
+    X.loc[1, ["setpoint", "island"]] = [130.0, "Rome"]
+    why = rk.explain(saved.model, X)
+    assert why.names == tuple(X.columns)
+    np.testing.assert_allclose(why.scores, saved.model.score_samples(X), atol=1e-9 * max(1.0, abs(why.baseline)))
+    assert why.values[0, 3] != 0.0
+    if saved.about["recipe"]["model"] != "svdd":  # its references are draws, which differ in every column
+        assert (why.values[2:, 3] == 0.0).all()
+
+
+def test_a_comparison_of_two_features_is_their_shapley_values_on_the_way_from_the_most_similar_row():
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    model = rk.SVDD(rk.RBF(1.0), nu=0.1).fit(X)
+    x = np.array([[1.0, 5.0]])
+    normal = model.support_vectors_[model.decision_function(model.support_vectors_) >= 0]
+    z = normal[np.square(normal - x).sum(axis=1).argmin()]
+    score = {on: model.score_samples([np.where(on, x[0], z)])[0] for on in [(0, 0), (1, 0), (0, 1), (1, 1)]}
+    expected = [
+        0.5 * (score[1, 0] - score[0, 0] + score[1, 1] - score[0, 1]),
+        0.5 * (score[0, 1] - score[0, 0] + score[1, 1] - score[1, 0]),
+    ]
+    np.testing.assert_allclose(Comparison(model).values(x, np.arange(2), 2, 2), [expected], atol=1e-12)
+    assert (Comparison(model).values(x, np.arange(2), 2, 1) != 0.0).sum() == 1
+
+
+def test_a_kernel_that_is_no_product_is_compared_too():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = make_pipeline(StandardScaler(), rk.OneClassSVM("poly", nu=0.1)).fit(X)
+    assert Explainer(model).against(np.array([[0.0, 9.0, 0.0]]), 2).shape == (1, 3)
+
+
+def test_a_detector_of_another_library_says_that_it_cannot_be_explained():
+    with pytest.raises(TypeError, match="IsolationForest"):
+        Explainer(IsolationForest(n_estimators=2).fit(np.eye(3))).against(np.eye(3), 2)
+
+
+def test_a_table_model_says_which_value_or_level_would_be_normal(saved):
+    X = penguins(4, 1).astype({"setpoint": float})
+    X.loc[0, "setpoint"], X.loc[1, "island"], X.loc[2, "bill_mm"] = 130.0, "Rome", 90.0
+    found = rk.counterfactuals(saved.model, X)
+    changes = dict(zip(found.rows.tolist(), found.changes, strict=True))
+    assert changes[0][0].name == "setpoint"
+    assert changes[0][0].nearest == 100.0
+    assert changes[1][0].name == "island"
+    assert set(changes[1][0].levels) <= {"Biscoe", "Dream", "Torgersen"}
+    assert changes[2][0].name == "bill_mm"
+    assert changes[2][0].nearest < 60.0

@@ -1,0 +1,399 @@
+"""What real tables hold, and what a model must answer: rare and new categories, constants, missing cells, dates, prices, workbooks."""
+
+import csv
+import importlib.util
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("skops")
+
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder
+from typer.testing import CliRunner
+
+import refkernel as rk
+from refkernel.cli import app
+from refkernel.tables import CsvFormat, load_table_model, reading
+from refkernel.tables.columns import model_input
+from refkernel.tables.reading import open_table, read_whole
+
+needs_pyarrow = pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="Parquet files need pyarrow")
+needs_openpyxl = pytest.mark.skipif(importlib.util.find_spec("openpyxl") is None, reason="Excel files need openpyxl")
+every_model = pytest.mark.parametrize("model", ["auto", "svdd", "ocsvm"])
+
+
+def run(*arguments):
+    """Run a command that must succeed; its output, notes included."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def refused(*arguments):
+    """Run a command that must end in a message."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 1, result.output
+    assert result.output.startswith("Error: "), result.output
+    return result.output
+
+
+def fit(frame, folder, *options):
+    """The model of a table that was written as CSV, and what fit said."""
+    frame.to_csv(folder / "train.csv", index=False)
+    return run("fit", folder / "train.csv", "--out", folder / "m.rk", *options)
+
+
+def score(rows, folder, *options):
+    """(scored rows, what score said) of a table that was written as CSV."""
+    rows.to_csv(folder / "new.csv", index=False)
+    output = run("score", folder / "m.rk", folder / "new.csv", "--out", folder / "out.csv", *options)
+    return pd.read_csv(folder / "out.csv"), output
+
+
+def machines(n=300, seed=0):
+    """Process data: two sensors, a machine of four common kinds and many rare ones, a set point and a mode that never change."""
+    rng = np.random.default_rng(seed)
+    kinds = np.where(rng.random(n) < 0.95, rng.choice(["press", "saw", "drill", "mill"], n), rng.choice([f"rare {i}" for i in range(6)], n))
+    temperature = rng.normal(80.0, 4.0, n)
+    return pd.DataFrame(
+        {
+            "temperature": temperature.round(2),
+            "flow": (0.5 * temperature + rng.normal(0.0, 1.0, n)).round(2),
+            "machine": kinds,
+            "set_point": 100.0,
+            "mode": "auto",
+        }
+    )
+
+
+# 1. Categories
+
+
+@every_model
+def test_a_category_never_seen_is_at_least_as_unusual_as_the_rarest_known_one(model, tmp_path):
+    train = machines()
+    fit(train, tmp_path, "--model", model)
+    typical = train[train["machine"] == "press"].iloc[[0]]
+    levels = ["brand new", *train["machine"].unique()]
+    scored, output = score(pd.concat([typical] * len(levels)).assign(machine=levels), tmp_path)
+    assert (scored["score"][1:] >= scored["score"][0]).all()
+    assert "brand new (1)" in output
+
+
+def test_a_category_never_seen_is_flagged_where_no_row_was_alone_in_its_category(tmp_path):
+    train = machines()[lambda rows: ~rows["machine"].str.startswith("rare")]
+    fit(train, tmp_path)
+    scored, output = score(train.head(20).assign(machine="brand new"), tmp_path)
+    assert (scored["label"] == -1).all()
+    assert "machine contradicts all of training in 20 rows: they hold categories that training never had" in output
+
+
+def test_rare_categories_are_not_outliers_by_themselves(tmp_path):
+    """Rows like those of training, from the same source: most of those with rare categories are accepted."""
+    fit(machines(600), tmp_path)
+    fresh = machines(2_000, seed=1)
+    scored, _ = score(fresh[fresh["machine"].str.startswith("rare")], tmp_path)
+    assert (scored["label"] == -1).mean() < 0.5
+
+
+def test_categories_do_not_drown_the_numbers(tmp_path):
+    """Six categories beside one number: a number far outside is flagged."""
+    rng = np.random.default_rng(0)
+    train = pd.DataFrame({f"c{i}": rng.choice(list("abcdefgh"), 400) for i in range(6)}).assign(delay=rng.normal(0.0, 10.0, 400))
+    fit(train, tmp_path)
+    scored, _ = score(train.head(50).assign(delay=300.0), tmp_path)
+    assert (scored["label"] == -1).all()
+
+
+# 2. Constants
+
+
+@every_model
+def test_another_value_of_a_constant_is_flagged_and_named(model, tmp_path):
+    train = machines()
+    fit(train, tmp_path, "--model", model)
+    rows = train.head(4).assign(set_point=[100.0, 100.0 + 1e-5, 130.0, 100.0], mode=["auto", "auto", "auto", "manual"])
+    scored, output = score(rows, tmp_path)
+    assert scored["label"].tolist()[2:] == [-1, -1]
+    assert scored["score"][1] == pytest.approx(score(train.head(2), tmp_path)[0]["score"][1], abs=1e-12)
+    assert "set_point was always 100 in training. It is not in 1 row" in output
+    assert "mode was always auto in training. It is not in 1 row" in output
+
+
+def test_a_contradiction_is_farther_than_anything_in_a_wide_table(tmp_path):
+    """100 columns are far apart from each other by chance; a changed constant still counts."""
+    rng = np.random.default_rng(0)
+    train = pd.DataFrame(rng.normal(size=(60, 100)), columns=[f"x{i}" for i in range(100)]).assign(set_point=100.0)
+    fit(train, tmp_path)
+    scored, _ = score(train.assign(set_point=101.0), tmp_path)
+    assert (scored["label"] == -1).all()
+
+
+# 3. Missing cells
+
+
+def with_holes(n=300, seed=0):
+    """Where temperature is missing in a tenth of the rows, and flow never."""
+    rows = machines(n, seed)
+    rows.loc[np.random.default_rng(seed).random(n) < 0.1, "temperature"] = np.nan
+    return rows
+
+
+@every_model
+def test_an_emptied_row_is_flagged_and_its_filled_cells_are_counted(model, tmp_path):
+    train = with_holes()
+    fit(train, tmp_path, "--impute", "median", "--model", model)
+    empty = train.head(3).copy()
+    empty.loc[1, ["temperature", "flow", "machine"]] = np.nan
+    empty.loc[2, :] = np.nan
+    scored, output = score(empty, tmp_path)
+    assert scored["filled"].tolist() == [*empty.head(1).isna().sum(axis=1), 3, 5]
+    assert scored["label"].tolist()[1:] == [-1, -1]
+    assert "flow contradicts all of training in 2 rows: it was never missing in training" in output
+
+
+def test_a_filled_cell_never_makes_the_most_typical_row_more_normal(tmp_path):
+    """The row of medians and most frequent values, with each cell emptied in turn."""
+    train = with_holes()
+    fit(train, tmp_path, "--impute", "median")
+    typical = pd.DataFrame([{name: train[name].mode()[0] if train[name].dtype.kind not in "f" else train[name].median() for name in train}])
+    rows = pd.concat([typical] * (1 + len(train.columns)), ignore_index=True)
+    for i, name in enumerate(train.columns, start=1):
+        rows.loc[i, name] = np.nan
+    scored, _ = score(rows, tmp_path)
+    assert (scored["score"][1:] <= scored["score"][0]).all()
+
+
+def test_more_missing_cells_than_training_ever_had_are_flagged(tmp_path):
+    """Two columns are often missing, and never together."""
+    train = machines()
+    train.loc[:60, "temperature"], train.loc[100:160, "flow"] = np.nan, np.nan
+    fit(train, tmp_path, "--impute", "median")
+    both = train.tail(5).assign(temperature=np.nan, flow=np.nan)
+    scored, output = score(both, tmp_path)
+    assert (scored["label"] == -1).all()
+    assert "they have more missing cells than any training row" in output
+
+
+def test_a_column_that_is_mostly_missing_is_noted(tmp_path):
+    train = machines()
+    train.loc[50:, "flow"] = np.nan
+    assert "Mostly missing: flow (83 %)" in fit(train, tmp_path, "--impute", "median")
+
+
+# 4. Equal rows
+
+
+@every_model
+def test_equal_rows_get_equal_answers_bit_for_bit_in_any_block(model, tmp_path, monkeypatch):
+    train = with_holes()
+    fit(train, tmp_path, "--impute", "median", "--model", model)
+    monkeypatch.setattr(reading, "BLOCK_BYTES", 1_500)
+    monkeypatch.setattr(reading, "BLOCK_ROWS", 37)
+    score(pd.concat([train, train[::-1], train.sample(frac=1, random_state=0)]), tmp_path, "--proba-like")
+    answers = {}
+    with (tmp_path / "out.csv").open(newline="") as file:
+        for row in list(csv.reader(file))[1:]:
+            answers.setdefault(tuple(row[: len(train.columns)]), set()).add(tuple(row[len(train.columns) :]))
+    assert len(answers) > 250
+    assert {len(found) for found in answers.values()} == {1}
+
+
+# 5. Dates, booleans, numbers as people write them
+
+
+def visits(n=400, seed=0):
+    """Weekdays from nine to five, over two months."""
+    rng = np.random.default_rng(seed)
+    days = pd.bdate_range("2024-03-04", periods=40)[rng.integers(0, 40, n)]
+    return pd.DataFrame(
+        {"when": days + pd.to_timedelta(rng.integers(9 * 60, 17 * 60, n), unit="min"), "amount": rng.normal(50, 5, n).round(2)}
+    )
+
+
+def test_dates_mean_hours_and_weekdays(tmp_path):
+    """A Sunday night between two training days is unusual; a weekday at noon is not."""
+    train = visits()
+    fit(train, tmp_path)
+    moments = pd.to_datetime(["2024-03-17 03:00", "2024-03-31 02:00", "2024-03-18 12:00", "2024-04-03 11:00"])
+    scored, _ = score(pd.DataFrame({"when": moments, "amount": 50.0}), tmp_path)
+    assert scored["label"].tolist() == [-1, -1, 1, 1]
+    (when, _) = load_table_model(tmp_path / "m.rk").columns
+    assert when.kind == "date"
+    assert len(when.encoded) == 5
+
+
+@needs_pyarrow
+def test_dates_and_booleans_are_the_same_in_csv_and_parquet(tmp_path):
+    train = visits().assign(paid=np.random.default_rng(0).random(400) < 0.7)
+    fit(train, tmp_path)
+    scored, _ = score(train, tmp_path)
+    train.to_parquet(tmp_path / "new.parquet")
+    run("score", tmp_path / "m.rk", tmp_path / "new.parquet", "--out", tmp_path / "out.parquet")
+    np.testing.assert_array_equal(pd.read_parquet(tmp_path / "out.parquet")["score"], scored["score"])
+    run("fit", tmp_path / "new.parquet", "--out", tmp_path / "p.rk")
+    loud = train.assign(paid=np.where(train["paid"], "TRUE", "False"))
+    np.testing.assert_array_equal(score(loud, tmp_path)[0]["score"], scored["score"])
+    shutil.copy(tmp_path / "p.rk", tmp_path / "m.rk")
+    np.testing.assert_array_equal(score(loud, tmp_path)[0]["score"], scored["score"])
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%dT%H:%M:%SZ", "%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M", "%Y-%m-%d %H:%M:%S+00:00"])
+def test_dates_are_read_as_people_write_them(form, tmp_path):
+    """The scores are those of the same moments in ISO form."""
+    train = visits()
+    fit(train, tmp_path)
+    expected = score(train, tmp_path)[0]["score"]
+    written = train.assign(when=train["when"].dt.strftime(form))
+    fit(written, tmp_path)
+    np.testing.assert_array_equal(score(written, tmp_path)[0]["score"], expected)
+
+
+def test_the_time_column_stays_out_of_the_model_and_in_the_plot(tmp_path):
+    pytest.importorskip("matplotlib")
+    train = visits().assign(load=np.random.default_rng(1).normal(size=400))
+    fit(train, tmp_path, "--time-column", "when")
+    assert [column.name for column in load_table_model(tmp_path / "m.rk").columns] == ["amount", "load"]
+    late = train.assign(when=train["when"] + pd.Timedelta("900D"))
+    np.testing.assert_array_equal(score(late, tmp_path)[0]["score"], score(train, tmp_path)[0]["score"])
+    run("plot", tmp_path / "m.rk", tmp_path / "train.csv", "--out", tmp_path / "p.svg")
+    assert "has no column then" in refused("fit", tmp_path / "train.csv", "--out", tmp_path / "n.rk", "--time-column", "then")
+
+
+def test_prices_percents_and_thousands_are_numbers(tmp_path):
+    """The scores are those of the plain numbers."""
+    rng = np.random.default_rng(0)
+    plain = pd.DataFrame(
+        {"price": rng.integers(100, 90_000, 200), "share": rng.integers(0, 100, 200), "count": rng.integers(1, 9_999, 200)}
+    )
+    fit(plain, tmp_path)
+    expected = score(plain, tmp_path)[0]["score"]
+    written = pd.DataFrame(
+        {
+            "price": [f"${value:,}.00" for value in plain["price"]],
+            "share": [f"{value} %" for value in plain["share"]],
+            "count": [f"{value:,}" for value in plain["count"]],
+        }
+    )
+    fit(written, tmp_path)
+    np.testing.assert_array_equal(score(written, tmp_path)[0]["score"], expected)
+    assert "without percent signs, and was with them in training" in score_refused(written.assign(share=plain["share"]), tmp_path)
+
+
+def score_refused(rows, folder):
+    rows.to_csv(folder / "new.csv", index=False)
+    return refused("score", folder / "m.rk", folder / "new.csv", "--out", folder / "no.csv")
+
+
+def test_numbers_that_may_be_thousands_or_decimals_are_asked_about(tmp_path):
+    pd.DataFrame({"a": [f"{i % 7 + 1},{i:03d}" for i in range(100, 140)], "b": np.arange(40) % 7}).to_csv(
+        tmp_path / "d.csv", sep=";", index=False
+    )
+    assert "Pass --decimal ," in refused("fit", tmp_path / "d.csv", "--out", tmp_path / "m.rk")
+    run("fit", tmp_path / "d.csv", "--out", tmp_path / "m.rk", "--decimal", ",")
+
+
+def test_a_percent_sign_on_some_cells_only_is_refused(tmp_path):
+    pd.DataFrame({"a": ["5 %", "6 %", "7"] * 10}).to_csv(tmp_path / "d.csv", index=False)
+    assert "mixes 20 values with a percent sign and 10 without" in refused("fit", tmp_path / "d.csv", "--out", tmp_path / "m.rk")
+
+
+# 7. Workbooks
+
+
+@needs_openpyxl
+def test_a_workbook_is_read_as_its_csv_file(tmp_path):
+    """Numbers, texts, dates, truth values and empty cells."""
+    train = visits().assign(kind=["a", "b"] * 200, ok=[True, False] * 200)
+    train.loc[3, "amount"] = np.nan
+    fit(train, tmp_path, "--impute", "median")
+    expected = score(train, tmp_path)[0]["score"]
+    with pd.ExcelWriter(tmp_path / "d.xlsx") as book:
+        train.to_excel(book, sheet_name="visits", index=False)
+        pd.DataFrame({"x": [1]}).to_excel(book, sheet_name="other", index=False)
+    output = run("fit", tmp_path / "d.xlsx", "--out", tmp_path / "m.rk", "--impute", "median")
+    assert "The first of 2 sheets is read: visits" in output
+    run("score", tmp_path / "m.rk", tmp_path / "d.xlsx", "--out", tmp_path / "out.csv", "--sheet", "visits")
+    np.testing.assert_array_equal(pd.read_csv(tmp_path / "out.csv")["score"], expected)
+    assert "Its sheets are visits, other" in refused("fit", tmp_path / "d.xlsx", "--out", tmp_path / "n.rk", "--sheet", "third")
+    assert "workbooks are read, and not written" in refused("score", tmp_path / "m.rk", tmp_path / "d.xlsx", "--out", tmp_path / "out.xlsx")
+    (tmp_path / "broken.xlsx").write_bytes((tmp_path / "d.xlsx").read_bytes()[:-900])
+    assert "cannot be read as a workbook" in refused("fit", tmp_path / "broken.xlsx", "--out", tmp_path / "n.rk")
+
+
+def test_columns_may_have_any_name(tmp_path):
+    """Also those of Python's own parameters."""
+    train = machines().rename(columns={"temperature": "self", "flow": "copy"})
+    fit(train, tmp_path)
+    scored, _ = score(train, tmp_path)
+    assert list(scored.columns[:2]) == ["self", "copy"]
+
+
+@every_model
+def test_the_onnx_graph_answers_as_the_table_model(model, tmp_path):
+    """Constants, missing cells, new categories and dates; missing texts are empty ones in the graph."""
+    pytest.importorskip("skl2onnx")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    train = with_holes().assign(when=visits(300)["when"])
+    train.loc[5:9, "machine"] = np.nan
+    fit(train, tmp_path, "--impute", "median", "--model", model)
+    rows = train.astype(object).head(40)
+    rows.loc[0, "set_point"], rows.loc[1, "machine"], rows.loc[3, "mode"], rows.loc[4, "flow"] = 130.0, "new", "off", np.nan
+    rows.loc[2, :] = np.nan
+    rows.to_csv(tmp_path / "new.csv", index=False)
+    saved = load_table_model(tmp_path / "m.rk")
+    X = model_input(read_whole(open_table(tmp_path / "new.csv", CsvFormat())), saved.features, ".")
+    texts = X.select_dtypes(object).columns
+    Z = X.assign(**{name: X[name].fillna("") for name in texts})
+    session = onnxruntime.InferenceSession(rk.to_onnx(saved.model, Z).SerializeToString(), providers=["CPUExecutionProvider"])
+    label, decision = session.run(None, {name: Z[[name]].to_numpy() for name in Z})
+    expected = saved.model.decision_function(X)
+    np.testing.assert_allclose(decision.ravel(), expected, rtol=0, atol=1e-9 * np.ptp(expected))
+    np.testing.assert_array_equal(label.ravel(), saved.model.predict(X))
+    assert (label.ravel()[[0, 2, 3, 4]] == -1).all()
+
+
+def test_what_training_knew_is_shown_by_inspect(tmp_path):
+    fit(machines(), tmp_path)
+    output = run("inspect", tmp_path / "m.rk")
+    for text in ("always 100", "always auto", "are rare", "temperature", "…"):
+        assert text in output
+
+
+def test_a_model_file_of_version_0_1_gives_the_scores_it_gave(tmp_path):
+    """Three steps, one-hot columns, and a description without kinds; score and inspect advise to fit it again."""
+    train = machines()[["temperature", "flow", "machine"]]
+    columns = ColumnTransformer(
+        [("numbers", "passthrough", ["temperature", "flow"]), ("categories", OneHotEncoder(sparse_output=False), ["machine"])],
+        verbose_feature_names_out=False,
+    )
+    model = Pipeline([("columns", columns), ("scale", "passthrough"), ("model", rk.AutoDetector(random_state=0))]).fit(train)
+    fit(train, tmp_path)
+    about = rk.read_about(tmp_path / "m.rk")["about"]
+    about["features"] = [{"name": feature["name"], "categories": feature["categories"]} for feature in about["features"]]
+    del about["data"]["time_column"]
+    rk.save(model, tmp_path / "m.rk", about=about)
+    scored, output = score(train, tmp_path)
+    np.testing.assert_array_equal(scored["score"], model.score_samples(train))
+    assert "Version 0.1 made this model" in output
+    assert "Version 0.1 made this model" in run("inspect", tmp_path / "m.rk")
+
+
+def test_encoded_columns_belong_to_one_column_each(tmp_path):
+    """All but the last, which counts contradictions."""
+    fit(with_holes(), tmp_path, "--impute", "median")
+    saved = load_table_model(tmp_path / "m.rk")
+    encoded = [place for column in saved.columns for place in column.encoded]
+    assert sorted(encoded) == list(range(len(saved.encoder.get_feature_names_out()) - 1))
+    assert saved.encoder.transform(with_holes()).shape[1] == len(encoded) + 1
+
+
+def test_public_names_are_imported_on_first_use_and_all_of_them_exist():
+    for name in rk.__all__:
+        assert getattr(rk, name) is not None
+    assert set(rk.__all__) < set(dir(rk))
