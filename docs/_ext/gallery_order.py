@@ -6,6 +6,7 @@ FIRST = (
     "first_steps",
     "auto_detector",
     "digits",
+    "why_flagged",
     "promise",
     "discoveries",
     "left_out_threshold",
