@@ -238,7 +238,7 @@ def test_the_command_shows_the_result_and_writes_the_files(tmp_path):
     assert set(facts["stages"]) >= {"distances", "kernels", "factorisation", "solving", "scoring"}
     assert (tmp_path / "report.html").stat().st_size > 10_000
     assert list((tmp_path / "tables").glob("*.tex"))
-    for command in (["tables", str(tmp_path)], ["report", str(tmp_path)], ["tasks"]):
+    for command in (["tables", str(tmp_path)], ["article-report", str(tmp_path)], ["tasks"]):
         assert CliRunner().invoke(app, command).exit_code == 0
 
 

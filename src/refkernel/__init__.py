@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import calibration, datasets, exceptions, kernels, metrics, model_selection, plot, pseudo_outliers, references
+    from . import calibration, datasets, exceptions, kernels, metrics, model_selection, plot, pseudo_outliers, references, sources
     from .auto import AutoDetector
     from .calibration import ConformalDetector
     from .ellipsoid import ESVDD
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .persistence import load, read_about, save
     from .preprocessing import TargetImputer, TargetScaler
     from .residual import ReferenceResidual
+    from .stream import StreamDetector
     from .svdd import SVDD
 
 __version__ = "0.1.0"
@@ -44,6 +45,7 @@ __all__ = [
     "ReferenceKernel",
     "ReferenceMap",
     "ReferenceResidual",
+    "StreamDetector",
     "TargetImputer",
     "TargetScaler",
     "calibration",
@@ -60,6 +62,7 @@ __all__ = [
     "read_about",
     "references",
     "save",
+    "sources",
     "to_onnx",
 ]
 
@@ -77,6 +80,7 @@ _HOMES = {
     "persistence": ("load", "read_about", "save"),
     "preprocessing": ("TargetImputer", "TargetScaler"),
     "residual": ("ReferenceResidual",),
+    "stream": ("StreamDetector",),
     "svdd": ("SVDD",),
 }
 """The modules of the names that are not modules themselves; a test holds this to the imports above."""

@@ -22,14 +22,17 @@ from ._dual.classifiers import Classifier
 from ._dual.problem import DualProblem, Solution
 from ._dual.solver import STOPPING_RULES, WHOLE, solve
 from ._dual.sources import Cached, Dense, Features
+from ._explicit.solver import solve_features, takes_over
 from ._left_out import LeftOutModels, Targets, finite_scores
 from ._params import NestedParams
+from ._streamed import fit_large, fit_source, has_features
 from ._training import TrainingRows, training_rows
 from ._typing import MatrixLike, RandomStateLike
 from ._validation import as_labels, check_choice, check_positive
 from .exceptions import DegenerateSolutionWarning, FarSamplesWarning
 from .kernels import KernelLike, as_kernel
 from .kernels.base import SYMMETRY_TOLERANCE, Kernel
+from .sources import as_source, is_source
 
 __all__ = ["DOUBTS", "OneClassClassifier", "check_values", "is_indefinite", "resolved_threshold"]
 
@@ -75,6 +78,7 @@ class OneClassClassifier(OutlierMixin, NestedParams):
     max_iter: int
     cache_size: float
     stopping: str
+    memory: float
     random_state: RandomStateLike
 
     def fit(self, X: MatrixLike, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> Self:
@@ -97,24 +101,48 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         """
         self._check_params()
         kernel = as_kernel(self.kernel)
+        if self._reads_blocks(X, kernel):
+            self._warn_about(*fit_source(self, as_source(X), y, sample_weight, kernel))
+            return self
         samples = self._validated(X, kernel, reset=True)
         training, weight = training_rows(samples, y, sample_weight)
         used, signed_weight = self._used_rows(training, weight)
         make_problem = self._problem_maker(signed_weight)
         self.kernel_ = kernel.resolve(training, weight[training.targets], self.random_state)
+        if self._exceeds_memory(samples):
+            self._warn_about(*fit_large(self, samples, used, signed_weight))
+            return self
         rows = self._source(samples, used)
         check_values(rows.diag, samples)
         problem = make_problem(rows.diag)
-        solution = solve(problem, rows, **self._solver())
+        solution = self._solved(problem, rows)
         self._store(samples, used, solution, rows)
         if resolved_threshold(self.threshold, self.kernel_) == "loo" and training.targets.size > 1:
             solution = self._follow_new_samples(problem, rows, solution, signed_weight)
-        self._doubts = self._doubts_about(solution, rows, samples[used] if self.classifier.uses_diag else None)
+        self._warn_about(solution, rows, samples[used] if self.classifier.uses_diag else None)
+        return self
+
+    def _warn_about(self, solution: Solution, rows: Any, X: Any) -> None:
+        self._doubts = self._doubts_about(solution, rows, X)
         stop = f"max_iter={self.max_iter} was reached" if 0 <= self.max_iter <= solution.n_iter else "The solver stopped"
         for doubt in self._doubts:
             category, message = DOUBTS[doubt]
-            warnings.warn(message.format(stop=stop, gap=solution.gap, tol=self.tol), category, stacklevel=2)
-        return self
+            warnings.warn(message.format(stop=stop, gap=solution.gap, tol=self.tol), category, stacklevel=3)
+
+    def _reads_blocks(self, X: Any, kernel: Kernel) -> bool:
+        """Whether X is read block by block: sources, and large memory maps if the kernel has explicit features."""
+        return is_source(X) or (isinstance(X, np.memmap) and X.ndim == 2 and has_features(kernel) and takes_over(*X.shape))
+
+    def _exceeds_memory(self, X: Any) -> bool:
+        """Whether the features of X in double precision would take more than ``memory``, and passes can do without."""
+        r = getattr(self.kernel_, "rank_", 0)
+        by_passes = isinstance(X, np.ndarray) and self.stopping == "relative" and self.max_iter < 0 and takes_over(len(X), r)
+        return by_passes and resolved_threshold(self.threshold, self.kernel_) != "loo" and 8e-6 * len(X) * r > self.memory
+
+    def _solved(self, problem: DualProblem, rows: Any) -> Solution:
+        """The optimum: by passes over explicit features where samples are many, and by pair moves otherwise."""
+        by_passes = isinstance(rows, Features) and self.stopping == "relative" and self.max_iter < 0 and takes_over(*rows.Phi.shape)
+        return solve_features(problem, rows, self.tol) if by_passes else solve(problem, rows, **self._solver())
 
     def _follow_new_samples(self, problem: DualProblem, rows: Any, solution: Solution, signed_weight: np.ndarray) -> Solution:
         """Set ``offset_`` by targets left out; return the solution with the worst gap of all models."""
@@ -216,6 +244,8 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         ndarray of shape (n_samples,)
             +1 where ``decision_function`` is at least 0, else -1.
         """
+        if is_source(X):
+            return as_source(X).apply(self.predict)
         return as_labels(self.decision_function(X, diag=diag) >= 0)
 
     def score_samples(self, X: MatrixLike, *, diag: npt.ArrayLike | None = None) -> np.ndarray:
@@ -234,6 +264,8 @@ class OneClassClassifier(OutlierMixin, NestedParams):
             The scores; finite for finite samples.
         """
         check_is_fitted(self)
+        if is_source(X):
+            return as_source(X).apply(self.score_samples)
         samples = self._validated(X, self.kernel_, reset=False)
         given = self._given_diag(samples, diag)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -279,6 +311,7 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         check_choice("threshold", self.threshold, THRESHOLDS)
         check_positive("tol", self.tol)
         check_positive("cache_size", self.cache_size)
+        check_positive("memory", self.memory)
         if not isinstance(self.max_iter, Integral) or self.max_iter < -1:
             raise ValueError(f"max_iter={self.max_iter!r} must be an int >= 0, or -1 for max(10 million, 100 n).")
 

@@ -6,8 +6,9 @@ import functools
 import itertools
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from joblib import Parallel, cpu_count, delayed
@@ -107,6 +108,25 @@ def share_rows(work: Callable[[int, int], None], n: int) -> None:
     bounds = [k * n // threads for k in range(threads + 1)]
     with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
         list(pool.map(work, bounds[:-1], bounds[1:]))
+
+
+def summed(work: Callable[[Any], Any], parts: Iterable[Any], thread_safe: bool = True) -> Any:
+    """The sum of ``work(part)``, added in the order of the parts; as many are worked on at a time as there are cores."""
+    threads = min(cpu_count(), MOST_THREADS) if thread_safe else 1
+    found: Any = None
+    with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
+        pending: deque[Future[Any]] = deque()
+        for part in parts:
+            pending.append(pool.submit(work, part))
+            if len(pending) > threads:
+                found = _added(found, pending.popleft().result())
+        for future in pending:
+            found = _added(found, future.result())
+    return found
+
+
+def _added(found: Any, part: Any) -> Any:
+    return part if found is None else found + part
 
 
 def in_parallel(work: Callable[..., T], arguments: Iterable[tuple[Any, ...]], n_jobs: int | None) -> Iterable[T]:

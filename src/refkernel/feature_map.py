@@ -27,6 +27,8 @@ from ._training import TrainingRows
 from ._typing import MatrixLike, RandomStateLike
 from .kernels import Kernel, KernelLike, as_kernel
 from .references import ReferencesLike, as_strategy
+from .sources import Source, as_source, is_source
+from .sources.labels import Labels, sampled
 
 __all__ = ["NPT", "ReferenceKernel", "ReferenceMap"]
 
@@ -65,13 +67,28 @@ class ReferenceFit(NestedParams, Kernel):
         """
         kernel = as_kernel(self.kernel)
         check_floor(self.eigenvalue_floor)
+        if is_source(X):
+            return self._fit_source(kernel, as_source(X), y)
         return self._fit_rows(kernel, TrainingRows.of(_validated(self, kernel, X, reset=True), y))
+
+    reference_indices_: np.ndarray
+
+    def _fit_source(self, kernel: Kernel, source: Source, y: npt.ArrayLike | None) -> Self:
+        """Fit on a sample of the rows."""
+        labels = Labels.of(len(source), y, None)
+        rows, index = sampled(source, labels, self.random_state)
+        self.n_features_in_ = source.n_columns
+        drawn = self._fit_rows(kernel, labels.chosen(index).training(rows)[0]).reference_indices_
+        self.reference_indices_ = np.where(drawn >= 0, index[np.maximum(drawn, 0)], drawn)
+        return self
 
     def _fit_rows(self, kernel: Kernel, rows: TrainingRows) -> Self:
         kernel = kernel.in_map()
         drawn = as_strategy(self.references).draw(rows, check_random_state(self.random_state))
         self.kernel_ = kernel.resolve(TrainingRows.of(drawn.vectors) if kernel.fit_on == "references" else rows)
         self.references_, self.reference_indices_ = drawn.vectors, drawn.indices
+        if drawn.note:
+            self.choice_ = drawn.note
         K_RR = self.kernel_(drawn.vectors)
         factor = factorise(K_RR, self.center, self.eigenvalue_floor)
         self._mean_norm2 = float(K_RR.mean()) if self.center else 0.0  # of the references' mean in the kernel's space
@@ -199,7 +216,7 @@ class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReferenceF
     kernel : kernel object, str or callable, default="rbf"
         The base kernel: see :mod:`refkernel.kernels`.
     references : str, array of shape (m, n_features) or strategy, default="training"
-        Where the references come from: "training", "subset", "kmeans", "leverage", "farthest", "normal", "normal_like",
+        Where the references come from: "auto", "training", "subset", "kmeans", "leverage", "farthest", "normal", "normal_like",
         "uniform", "shell", "negatives", "case1" … "case7", "negatives1" … "negatives9", the vectors themselves, or a strategy of
         :mod:`refkernel.references`.
     center : bool, default=True
@@ -221,6 +238,8 @@ class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReferenceF
         The number of features of the map.
     kernel_ : Kernel
         The base kernel with its width resolved.
+    choice_ : str
+        How many references were chosen, and why (``references="auto"`` only).
 
     Examples
     --------
@@ -241,8 +260,10 @@ class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReferenceF
         Returns
         -------
         ndarray of shape (n_samples, rank_)
-            The features; float32 for float32 input.
+            The features; float32 for float32 input. A source is transformed when it is read.
         """
+        if is_source(X):
+            return as_source(X).transformed(self.features, self.rank_)
         return self.features(X)
 
     def kernel_matrix(self, X: MatrixLike, Z: MatrixLike | None = None) -> np.ndarray:

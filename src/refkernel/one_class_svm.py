@@ -41,6 +41,9 @@ class OneClassSVM(OneClassClassifier):
         Memory for kernel rows, in MB.
     stopping : {"relative", "libsvm"}, default="relative"
         "libsvm" starts and stops as LIBSVM does, with ``tol`` an absolute violation (LIBSVM's default is 1e-3).
+    memory : float, default=512
+        Explicit features that would take more than this many MB are kept in single precision, in a temporary file, or not at all, and
+        the optimum is found in passes over them. It does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Passed to a reference kernel that has none of its own.
 
@@ -77,6 +80,7 @@ class OneClassSVM(OneClassClassifier):
         max_iter: int = -1,
         cache_size: float = 200,
         stopping: str = "relative",
+        memory: float = 512,
         random_state: RandomStateLike = None,
     ) -> None:
         self.kernel = kernel
@@ -86,6 +90,7 @@ class OneClassSVM(OneClassClassifier):
         self.max_iter = max_iter
         self.cache_size = cache_size
         self.stopping = stopping
+        self.memory = memory
         self.random_state = random_state
 
     @staticmethod

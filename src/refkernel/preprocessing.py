@@ -15,6 +15,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._sklearn import safe_indexing
 from ._typing import MatrixLike
 from ._validation import target_mask
+from .sources import Source, as_source, is_source
+from .sources.labels import Labels
+from .sources.moments import largest_sizes, moments_of
 
 __all__ = ["TargetImputer", "TargetScaler"]
 
@@ -57,20 +60,35 @@ class TargetScaler(TransformerMixin, BaseEstimator):
         self
             The fitted scaler.
         """
+        if is_source(X):
+            return self._fit_source(as_source(X), y)
         samples: np.ndarray = validate_data(self, X, dtype=[np.float64, np.float32])
         targets = np.asarray(samples[target_mask(samples, y)], dtype=np.float64)
         if targets.shape[0] < 2:
             raise ValueError("A standard deviation needs at least 2 target rows; got 1 sample (n_samples = 1).")
         unit = np.abs(targets).max(axis=0)
         unit[unit == 0] = 1.0
-        deviation = (targets / unit).std(axis=0, ddof=1)
+        return self._set(len(targets), unit, (targets / unit).mean(axis=0), (targets / unit).std(axis=0, ddof=1), targets[0])
+
+    def _fit_source(self, source: Source, y: npt.ArrayLike | None) -> Self:
+        """Learn from a source, in two passes: the size of each column, then its moments."""
+        labels = Labels.of(len(source), y, None)
+        self.n_features_in_ = source.n_columns
+        unit = source.reduce(largest_sizes, labels.kind).values
+        unit[unit == 0] = 1.0
+        moments = source.reduce(moments_of, labels.kind, unit)
+        if moments.n < 2:
+            raise ValueError(f"A standard deviation needs at least 2 target rows; the source has {moments.n}.")
+        return self._set(moments.n, unit, moments.mean, np.sqrt(moments.squares / (moments.n - 1)), moments.first * unit)
+
+    def _set(self, n: int, unit: np.ndarray, mean: np.ndarray, deviation: np.ndarray, first: np.ndarray) -> Self:
+        """Set the attributes from the mean and the deviation of each column in its unit, and a target row."""
         self.kept_ = deviation > CONSTANT
         if not self.kept_.any():
-            n, d = targets.shape
-            raise ValueError(f"All {d} features are constant over the {n} target rows: nothing is left to scale.")
-        self.mean_ = ((targets / unit).mean(axis=0) * unit)[self.kept_]
+            raise ValueError(f"All {unit.size} features are constant over the {n} target rows: nothing is left to scale.")
+        self.mean_ = (mean * unit)[self.kept_]
         self.scale_ = (deviation * unit)[self.kept_]
-        self.constants_ = targets[0, ~self.kept_]
+        self.constants_ = first[~self.kept_]
         return self
 
     def transform(self, X: npt.ArrayLike) -> np.ndarray:
@@ -84,9 +102,11 @@ class TargetScaler(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_kept)
-            The standardised samples; float32 for float32 input.
+            The standardised samples; float32 for float32 input. A source is standardised when it is read.
         """
         check_is_fitted(self)
+        if is_source(X):
+            return as_source(X).transformed(self.transform, int(self.kept_.sum()))
         samples: np.ndarray = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         return ((samples[:, self.kept_] - self.mean_) / self.scale_).astype(samples.dtype, copy=False)
 

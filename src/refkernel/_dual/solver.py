@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._threads import one_blas_thread
 from .certificate import certify, largest_violation, typical_size, violation_for
 from .moves import fill
 from .problem import DualProblem, Solution
@@ -38,7 +39,11 @@ def solve(problem: DualProblem, rows, *, tol=1e-6, stopping="relative", start=No
     max_iter : int
         Limit on pair moves; -1 is LIBSVM's own, max(10 million, 100 n).
     """
-    limit = max(10_000_000, 100 * rows.n) if max_iter < 0 else max_iter
+    with one_blas_thread():  # two threads that wait for each other lose more than a second one gains in products this small
+        return _solve(problem, rows, tol, stopping, start, max(10_000_000, 100 * rows.n) if max_iter < 0 else max_iter)
+
+
+def _solve(problem, rows, tol, stopping, start, limit):
     K = rows.whole() if rows.n <= WHOLE else None
     if K is not None and stopping == "libsvm":
         K = in_single_precision(K)

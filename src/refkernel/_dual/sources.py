@@ -8,6 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._threads import share_rows
+
+MANY_ENTRIES = 1 << 20
+"""With at least this many kernel values (about 5 ms of work), rows are shared between threads."""
+
 BLOCK_ENTRIES = 1 << 17
 """Kernel values computed at a time: 1 MB, so that they are summed while they are in the processor's cache."""
 
@@ -21,9 +26,19 @@ def kernel_times(kernel, X, Z, v) -> np.ndarray:
     """k(X, Z) v, in blocks of rows of X."""
     out = np.empty(X.shape[0])
     step = max(1, BLOCK_ENTRIES // max(1, Z.shape[0]))
-    for i in range(0, X.shape[0], step):
-        out[i : i + step] = kernel(X[i : i + step], Z) @ v
+
+    def fill(start, stop):
+        for i in range(start, stop, step):
+            end = min(i + step, stop)
+            out[i:end] = kernel(X[i:end], Z) @ v
+
+    _share(fill, X.shape[0], Z.shape[0], kernel)
     return out
+
+
+def _share(work, n, m, kernel) -> None:
+    """Call ``work(start, stop)`` for all n rows, in several threads if n × m kernel values are many."""
+    share_rows(work, n) if n * m >= MANY_ENTRIES and kernel.thread_safe else work(0, n)
 
 
 class Dense:
@@ -112,8 +127,13 @@ class Cached:
         self._slot_of[evicted[evicted >= 0]] = -1
         X_missing = self.X[missing]
         step = max(1, BLOCK_ENTRIES // missing.size)
-        for i in range(0, self.n, step):
-            self._rows[slots, i : i + step] = self.kernel(X_missing, self.X[i : i + step])
+
+        def fill(start, stop):
+            for i in range(start, stop, step):
+                end = min(i + step, stop)
+                self._rows[slots, i:end] = self.kernel(X_missing, self.X[i:end])
+
+        _share(fill, self.n, missing.size, self.kernel)
         self._slot_of[missing] = slots
         self._row_in[slots] = missing
         self._last_use[slots] = self._clock

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from .._threads import one_blas_thread
 from ..kernels.base import SYMMETRY_TOLERANCE
 from .centring import centred, column_means
 from .checks import check_rank, check_references
@@ -53,7 +54,8 @@ def factorise(K_RR: npt.ArrayLike, center: bool, floor: float) -> Factor:
     check_references(K_RR, m, center)
     once = np.ones(m)
     mu = column_means(K_RR, once) if center else np.zeros(m)
-    lam, U = scipy.linalg.eigh(centred(K_RR, mu, once) if center else K_RR, check_finite=False)
+    with one_blas_thread():  # if other work shares the cores, two threads wait for each other
+        lam, U = scipy.linalg.eigh(centred(K_RR, mu, once) if center else K_RR, check_finite=False)
     if lam[0] < -SYMMETRY_TOLERANCE * max(abs(lam[-1]), abs(lam[0])):
         warnings.warn(
             f"The base kernel is indefinite on the references (eigenvalues {lam[0]:.3g} … {lam[-1]:.3g}): negative directions are dropped.",

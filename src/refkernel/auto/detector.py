@@ -13,12 +13,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._progress import progress
-from .._training import training_rows
+from .._training import TrainingRows, training_rows
 from .._typing import RandomStateLike
 from .._validation import as_labels, is_number
 from ..calibration import benjamini_hochberg, least_rate, promise
 from ..calibration.promise import Promise, check_rate
 from ..pseudo_outliers import as_pseudo_outliers
+from ..sources import as_source, is_source
+from ..sources.labels import Labels, sampled
 from .descriptions import Neighbours, Residuals
 from .evidence import Evidence
 from .judging import auroc, balanced_rate, standard_error
@@ -165,7 +167,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         """
         _check_rate(self.false_alarm_rate)
         share = self._contamination()
-        rows, _ = training_rows(validate_data(self, X, dtype=np.float64), y, sample_weight)
+        rows = self._training_rows(X, y, sample_weight)
         if rows.targets.size < 2:
             raise ValueError("AutoDetector compares rows with each other and needs at least 2 normal ones; got 1 sample (n_samples = 1).")
         random_state = check_random_state(0 if self.random_state is None else self.random_state)
@@ -178,6 +180,16 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         self._calibrate()
         self.choice_ = self._in_words(len(normal), rows.targets.size)
         return self
+
+    def _training_rows(self, X: Any, y: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None) -> TrainingRows:
+        """The rows in memory; of a source, a sample of as many rows as neighbours are searched among."""
+        if not is_source(X):
+            return training_rows(validate_data(self, X, dtype=np.float64), y, sample_weight)[0]
+        source = as_source(X)
+        labels = Labels.of(len(source), y, sample_weight)
+        found, index = sampled(source, labels, 0 if self.random_state is None else self.random_state, MOST_NEIGHBOURS)
+        self.n_features_in_ = source.n_columns
+        return labels.chosen(index).training(found)[0]
 
     def _contamination(self) -> float:
         share: Any = 0.05 if isinstance(self.contamination, str) and self.contamination == "auto" else self.contamination
@@ -283,6 +295,8 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         """
         self.fit(X, y, **kwargs)
         labels = self.predict(X)
+        if is_source(X):
+            return labels  # the rows that calibrate are those of a sample
         labels[self._rows] = as_labels(-self._combined(self._held) >= self.offset_)
         return labels
 
@@ -320,6 +334,8 @@ class AutoDetector(OutlierMixin, BaseEstimator):
             The scores. A row's score does not depend on the rows beside it.
         """
         check_is_fitted(self)
+        if is_source(X):
+            return as_source(X).apply(self.score_samples)
         samples: np.ndarray = validate_data(self, X, reset=False, dtype=np.float64, order="C")
         with np.errstate(over="ignore"):
             return 0.0 - self._combined(self._part_scores(samples / self._unit))
@@ -352,6 +368,8 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             -1 where the p-value is at most the false-alarm rate, else +1.
         """
+        if is_source(X):
+            return as_source(X).apply(self.predict)
         return as_labels(self.decision_function(X) >= 0)
 
     def p_values(self, X: npt.ArrayLike) -> np.ndarray:
@@ -367,6 +385,8 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             (rows that score as low + 1) / (n + 1), by the n rows that calibrate.
         """
+        if is_source(X):
+            return as_source(X).apply(self.p_values)
         return self.p_values_of(self.score_samples(X))
 
     def p_values_of(self, score: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def _app() -> Any:
-    from . import benchmark, experiments, study, tables  # noqa: F401 (they add their commands)
+    from . import benchmark, experiments, report, study, tables  # noqa: F401 (they add their commands)
     from .shared import app
 
     return app

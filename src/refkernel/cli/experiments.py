@@ -64,11 +64,11 @@ def tables(results: Annotated[Path, typer.Argument(help="Folder of a run.")] = P
 
 
 @app.command()
-def report(
+def article_report(
     results: Annotated[Path, typer.Argument(help="Folder of a run.")] = Path("results"),
     compare_with: Annotated[Path | None, typer.Option(help="Another run to set beside it, for example with --solver exact.")] = None,
 ) -> None:
-    """Write report.html, one file that opens anywhere."""
+    """Write report.html of a run of reproduce, one file that opens anywhere."""
     from ..experiments.article.report import build_report
 
     with clear_errors():

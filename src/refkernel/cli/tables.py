@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -58,6 +60,7 @@ def fit(
     impute: Annotated[
         str | None, typer.Option(help="'median' fills missing numbers, now and when scoring; missing categories count as one.")
     ] = None,
+    out_report: Annotated[Path | None, typer.Option(help="Also write a page about the model and this table: see refkernel report.")] = None,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     encoding: Encoding = "utf-8",
@@ -71,6 +74,10 @@ def fit(
         from ..tables.writing import check_writable
 
         check_writable(out, data)
+        if out_report is not None:
+            from ..report import check_page
+
+            check_page(out_report, data, out)
         if model is None:
             model = "svdd" if search or references != "auto" or nu is not None or scale is not None else "auto"
         recipe = Recipe(model, references, nu, scale, search, seed, impute, false_alarm_rate)
@@ -92,6 +99,8 @@ def fit(
             save(fitted.model, out, about=fitted.about)
         print_notes(fitted.notes)
         print_fit(fitted.about, out)
+        if out_report is not None:
+            write_report(out, data, out_report, form)
 
 
 @app.command()
@@ -109,6 +118,10 @@ def score(
     explain: Annotated[
         int, typer.Option(min=0, help="Add this many reasons of each flagged row: columns that speak against it, with their normal range.")
     ] = 0,
+    worst: Annotated[int, typer.Option(min=0, help="Show this many rows with the lowest scores, the worst first.")] = 0,
+    target_column: Annotated[str | None, typer.Option(help="Column that labels the rows; by default that of fit, if it is there.")] = None,
+    target: Annotated[str | None, typer.Option(help="Its value for normal rows.")] = None,
+    summary_json: Annotated[Path | None, typer.Option(help="Write the summary (labels, drift, columns, worst rows) to this file.")] = None,
     defuse: Annotated[
         bool,
         typer.Option(
@@ -124,16 +137,20 @@ def score(
 ) -> None:
     """Score a table of any size: adds score, decision (score - threshold) and label (1 target, -1 outlier)."""
     with clear_errors():
-        from ..tables import load_table_model, score_file
+        from ..tables import load_table_model, open_table, score_file
+        from ..tables.summary import Watch, labels_for
+        from ..tables.writing import check_writable
         from .explaining import print_reasons
+        from .summary import print_summary, summary_of, write_summary
 
         saved = load_table_model(model)
         if false_alarm_rate is not None:
             saved = saved.with_false_alarm_rate(false_alarm_rate)
         form = _form(delimiter, decimal, encoding, header, sheet)
-        columns = (TextColumn("score"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=errors, disable=not errors.is_terminal, transient=True) as bar:
-            bar_of_score = bar.add_task("score", total=1.0)
+        if summary_json is not None:
+            check_writable(summary_json, data, out, model)
+        watch = Watch(saved, labels_for(saved, open_table(data, form).names, target_column, target), worst)
+        with share_bar("score") as progress:
             result = score_file(
                 saved,
                 data,
@@ -143,14 +160,20 @@ def score(
                 prefix=prefix,
                 defuse=defuse,
                 explain=explain,
-                progress=lambda share: bar.update(bar_of_score, completed=share),
+                progress=progress,
+                watch=watch.add,
             )
         print_notes(score_notes(result, saved))
         share = 100.0 * result.outliers / result.rows
         kinds = f"{counted(result.rows - result.outliers, 'target')}, {counted(result.outliers, 'outlier')} ({share:.1f} %)"
         say(f"{counted(result.rows, 'row')}: {kinds}.")
         print_reasons(result)
+        summary = summary_of(watch, data)
+        print_summary(summary, outside=not result.outside)
         say(f"Scores: {out}")
+        if summary_json is not None:
+            write_summary(summary_json, summary)
+            say(f"Summary: {summary_json}")
 
 
 @app.command()
@@ -196,3 +219,22 @@ def _form(delimiter: str | None, decimal: str, encoding: str, header: bool | Non
     from ..tables import CsvFormat
 
     return CsvFormat("\t" if delimiter in ("tab", "\\t") else delimiter, decimal, encoding, header, sheet)
+
+
+def write_report(model: Path, data: Path, out: Path, form: CsvFormat) -> None:
+    """The page of a model that was just saved, and of its training table."""
+    from ..report import report_file
+    from ..tables import load_table_model
+
+    with share_bar("report") as progress:
+        report_file(load_table_model(model), data, out, form=form, progress=progress)
+    say(f"Page: {out}")
+
+
+@contextmanager
+def share_bar(name: str) -> Iterator[Callable[[float], None]]:
+    """A bar that the yielded function moves to a share from 0 to 1; nothing is shown where there is no terminal."""
+    columns = (TextColumn(name), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=errors, disable=not errors.is_terminal, transient=True) as bar:
+        task = bar.add_task(name, total=1.0)
+        yield lambda share: bar.update(task, completed=share)

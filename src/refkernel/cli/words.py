@@ -114,18 +114,32 @@ def print_fit(about: Mapping[str, Any], out: object) -> None:
 
 
 def _what_to_expect(training: Mapping[str, Any]) -> dict[str, str]:
-    """What new rows will meet; of a classifier, what training rows met."""
-    if "choice" not in training:
-        return {
-            "support vectors": f"{training['support_vectors']:,}",
-            **_rank(training),
-            "targets accepted": f"{100 * training['accepted_targets']:.1f} % (of the training rows; expect fewer of new ones)",
-        }
-    low, high = (100 * bound for bound in training["false_alarm_interval"])
+    """What new rows will meet; of a classifier, what training rows met too."""
+    found = _false_alarms(training) | _made_up(training)
+    if "choice" in training:
+        return found
     return {
-        "false alarms": f"{100 * training['false_alarm_rate']:.2g} % of new normal rows expected (90 % interval {low:.2g} to {high:.2g} %)",
-        "made-up outliers": f"told apart with an AUROC of {training['made_up_auc']:.3f}",
+        "support vectors": f"{training['support_vectors']:,}",
+        **_rank(training),
+        "targets accepted": f"{100 * training['accepted_targets']:.1f} % (of the training rows; expect fewer of new ones)",
+        **found,
     }
+
+
+def _false_alarms(training: Mapping[str, Any]) -> dict[str, str]:
+    if training.get("false_alarm_rate") is None:
+        return {}
+    low, high = (100 * bound for bound in training["false_alarm_interval"])
+    text = f"{100 * training['false_alarm_rate']:.2g} % of new normal rows expected (90 % interval {low:.2g} to {high:.2g} %)"
+    held_out = training.get("held_out_rows")
+    return {"false alarms": text if held_out is None else f"{text}, measured on {counted(held_out, 'held-out row')}"}
+
+
+def _made_up(training: Mapping[str, Any]) -> dict[str, str]:
+    caught, auc = training.get("made_up_caught"), training.get("made_up_auc")
+    texts = [] if caught is None else [f"{100 * caught:.0f} % are caught"]
+    texts += [] if auc is None else [f"told apart with an AUROC of {auc:.3f}"]
+    return {"made-up outliers": ", ".join(texts)} if texts else {}
 
 
 def _certificate(training: Mapping[str, Any]) -> dict[str, str]:

@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
+from ..drift import holm as corrected_by_holm
+
 LEVEL = 0.05
 """The level of every test."""
 ZERO = 1e-9
@@ -47,12 +49,7 @@ def paired_p(d: np.ndarray, alternative: str = "two-sided") -> float:
 
 def holm(p: dict[Name, float]) -> dict[Name, float]:
     """Holm's step-down correction of p values."""
-    order = sorted(p, key=lambda name: p[name])
-    worst, corrected = 0.0, {}
-    for k, name in enumerate(order):
-        worst = max(worst, min(1.0, (len(order) - k) * p[name]))
-        corrected[name] = worst
-    return corrected
+    return dict(zip(p, corrected_by_holm(list(p.values())), strict=True))
 
 
 @dataclass(frozen=True)

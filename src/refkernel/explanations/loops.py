@@ -14,6 +14,21 @@ import numpy as np
 
 from .._jit import njit
 
+__all__ = [
+    "BLOCK",
+    "LARGEST",
+    "add_path",
+    "add_shapley",
+    "all_exponents",
+    "exponents",
+    "neighbour_terms",
+    "path_of_pairs",
+    "path_of_sums",
+    "shapley_of_pairs",
+    "shapley_of_sums",
+    "totals",
+]
+
 BLOCK = 32
 """Products that are treated side by side: their factors for 20 features stay in the nearest cache."""
 

@@ -14,6 +14,7 @@ Examples
 (30, 3)
 """
 
+from .automatic import Auto
 from .base import GENERATED, Given, References, ReferencesLike, Strategy, Sum, TrainingRows, as_strategy
 from .draws import KMeans, Normal, NormalLike, Pushed, Shell, Uniform
 from .named import CASES, NAMES, NEGATIVES_OPTIONS, case, negatives_option
@@ -24,6 +25,7 @@ __all__ = [
     "GENERATED",
     "NAMES",
     "NEGATIVES_OPTIONS",
+    "Auto",
     "FarthestFirst",
     "Given",
     "KMeans",

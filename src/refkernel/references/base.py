@@ -35,6 +35,8 @@ class References:
         The references, in rows.
     indices : ndarray of shape (m,)
         The training row that each vector is; ``GENERATED`` (-1) for a vector that is not a training row.
+    note : str, default=""
+        What a strategy chose by itself, in words.
 
     Examples
     --------
@@ -46,6 +48,7 @@ class References:
 
     vectors: Any
     indices: np.ndarray
+    note: str = ""
 
 
 class Strategy(BaseEstimator):

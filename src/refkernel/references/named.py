@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sklearn.base import clone
 
+from .automatic import Auto
 from .base import NAMES, Strategy
 from .draws import KMeans, Normal, NormalLike, Pushed, Shell, Uniform
 from .rows import FarthestFirst, LeverageScores, Negatives, Subset, Training
@@ -36,6 +37,7 @@ NEGATIVES_OPTIONS = {
 
 NAMES.update(
     {
+        "auto": Auto(),
         "training": Training(),
         "subset": Subset(),
         "normal": Normal(),

@@ -2,8 +2,20 @@
 
 from ..exceptions import TableError
 from .fitting import Fitted, fit_file
-from .reading import CsvFormat
+from .reading import CsvFormat, open_table
 from .recipe import Recipe, Rows
 from .scoring import Scored, TableModel, load_table_model, score_file
 
-__all__ = ["CsvFormat", "Fitted", "Recipe", "Rows", "Scored", "TableError", "TableModel", "fit_file", "load_table_model", "score_file"]
+__all__ = [
+    "CsvFormat",
+    "Fitted",
+    "Recipe",
+    "Rows",
+    "Scored",
+    "TableError",
+    "TableModel",
+    "fit_file",
+    "load_table_model",
+    "open_table",
+    "score_file",
+]

@@ -16,10 +16,12 @@ from sklearn.pipeline import Pipeline
 from .._encoding import CONSTANT, DATE, Column
 from .._validation import OUTLIER
 from ..auto import AutoDetector
+from ..drift import describe
 from ..exceptions import FarSamplesWarning, TableError
 from .cells import texts
 from .checks import check_finite, check_not_empty, missing_counts, missing_message, row_names
 from .columns import Feature, learn
+from .expected import expectations
 from .reading import CsvFormat, open_table, read_whole
 from .recipe import AUTO, AUTO_MODEL, NONE, OTHER, Recipe, Rows, pipeline, search_of
 from .wording import counted, named, option
@@ -80,7 +82,7 @@ def fit_file(
     progress(f"fit: learning what is normal in {counted(len(X), 'row')} of {counted(len(features), 'column')}")
     fitted, recipe, found = _fit(features, X, y, recipe, notes)
     _note_columns(fitted[0].columns, X[y != OUTLIER], notes)
-    training = facts(fitted, X, y)
+    training = facts(fitted, X, y) | expectations(fitted, X, y, recipe.seed)
     if training["accepts_far"]:
         notes.append(ACCEPTS_FAR)
     about = {
@@ -94,6 +96,7 @@ def fit_file(
             **asdict(rows),
         },
         "features": [feature.as_dict() for feature in features],
+        "columns": [column.as_dict() for column in describe(X[y != OUTLIER])],
         "recipe": asdict(recipe),
         "search": found,
         "training": training,

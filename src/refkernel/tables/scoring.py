@@ -154,13 +154,21 @@ ABOUT = {
 }
 """What ``refkernel fit`` writes about a model, as a pattern of ``mismatch``."""
 
+EXPECTED = {
+    "false_alarm_rate": (float, None),
+    "false_alarm_interval": ([float], None),
+    "held_out_rows": (int, None),
+    "made_up_caught": (float, None),
+}
+"""What it also writes about the training where it is known; files of version 0.1 lack some of it."""
+
 
 def load_table_model(path: Path) -> TableModel:
     """A model of ``refkernel fit``, or another one that was fitted on a data frame of numbers."""
     saved = open_model(path)
     model, about = saved.model, saved.metadata["about"]
     if "made_by" in about or "features" in about:
-        problem = mismatch(about, ABOUT)
+        problem = mismatch(about, ABOUT) or mismatch({name: about["training"].get(name) for name in EXPECTED}, EXPECTED, "training")
         if problem:
             raise ModelFileError(f"{path}: {problem} in its description. The file is damaged or forged: make it again with refkernel fit.")
         features = [Feature.from_dict(item) for item in about["features"]]
@@ -207,11 +215,12 @@ def score_file(
     defuse: bool = True,
     explain: int = 0,
     progress: Callable[[float], None] = lambda share: None,
+    watch: Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], None] = lambda block, X, answers: None,
 ) -> Scored:
     """Write the table with the columns score, decision and label (and normality) added, in its order of rows.
 
     ``explain`` adds this many reasons of each flagged row. ``defuse`` puts an apostrophe before texts that a spreadsheet would run as
-    formulas.
+    formulas. ``watch`` gets each block: as read, as the model takes it, and with the model's answers.
     """
     table = open_table(data, form)
     percentiles = _percentiles(saved) if proba_like else None
@@ -231,7 +240,9 @@ def score_file(
         for block in table.blocks():
             X = checked_input(block, saved, table, result)
             clock.lap("reading")
-            added = decide(saved, X, percentiles).add_prefix(prefix)
+            answers = decide(saved, X, percentiles)
+            watch(block, X, answers)
+            added = answers.add_prefix(prefix)
             clock.lap("computing")
             _count(result, X, added[f"{prefix}label"], saved)
             rows = _output(block, X[list(numeric & set(X))], added, table, out)

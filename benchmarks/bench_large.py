@@ -1,0 +1,292 @@
+"""Many rows: map + classifier, plain kernels, memory, Dask, real tables, in one run: `python benchmarks/bench_large.py [part ...]`.
+
+What counts is the ratio of two times taken in turn on the same machine (the best of some rounds); peak memory is that of a new process.
+Parts: map, growth, memory, plain, busy, references, stream, dask (needs the extra), tables (needs REFKERNEL_DATA), huge (n = 1e7, slow).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from sklearn.ensemble import IsolationForest
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import SGDOneClassSVM
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import OneClassSVM as SklearnOneClassSVM
+
+import refkernel as rk
+
+NU = 0.1
+FEATURES = 10
+REFERENCES = 100
+
+
+def rows(n, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, FEATURES))
+
+
+def best_times(calls, rounds):
+    """The best time of each call, in turn."""
+    best = dict.fromkeys(calls, np.inf)
+    for _ in range(rounds):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            call()
+            best[name] = min(best[name], time.perf_counter() - start)
+    return best
+
+
+def objective(w, rho, Phi):
+    """½ ||w||² - rho + mean (rho - w · phi)₊ / nu, scikit-learn's one-class SVM in the primal."""
+    return 0.5 * w @ w - rho + np.maximum(rho - Phi @ w, 0.0).mean() / NU
+
+
+def bench_map():
+    print(f"Map + classifier, m = {REFERENCES}, d = {FEATURES}, nu = {NU}, against Nystroem + SGDOneClassSVM on the same features")
+    print(f"{'n':>9} {'OneClassSVM':>12} {'SVDD':>8} {'sklearn':>8} {'OCSVM ×':>8} {'SVDD ×':>7}   {'gap':>7}   objective ours, sklearn")
+    for n, rounds in ((100_000, 7), (1_000_000, 3)):
+        X = rows(n)
+        sigma = rk.RBF(1.0).fit(X[:20_000]).sigma
+        nystroem = Nystroem(gamma=0.5 / sigma**2, n_components=REFERENCES, random_state=0).fit(X)
+        kernel = rk.ReferenceKernel(rk.RBF(sigma=sigma), references=nystroem.components_, center=False)
+        theirs = make_pipeline(nystroem, SGDOneClassSVM(nu=NU, random_state=0))
+        ocsvm, svdd = rk.OneClassSVM(kernel, nu=NU), rk.SVDD(kernel, nu=NU)
+        models = {"ocsvm": ocsvm, "svdd": svdd, "sklearn": theirs}
+        t = best_times({name: partial(model.fit, X) for name, model in models.items()}, rounds)
+        w, scale = ocsvm._normal, 1.0 / (NU * n)
+        ours = objective(scale * w, scale * ocsvm.offset_, ocsvm.kernel_.features(X))
+        sgd = theirs[-1]
+        found = objective(sgd.coef_.ravel(), sgd.offset_[0], nystroem.transform(X))
+        print(
+            f"{n:>9,} {t['ocsvm']:>12.2f} {t['svdd']:>8.2f} {t['sklearn']:>8.2f} {t['ocsvm'] / t['sklearn']:>8.2f} "
+            f"{t['svdd'] / t['sklearn']:>7.2f}   {max(ocsvm.duality_gap_, svdd.duality_gap_):>7.0e}   {ours:.8f}, {found:.8f}",
+            flush=True,
+        )
+
+
+def bench_growth():
+    print(f"\nGrowth: seconds to fit SVDD behind a map of m references, d = {FEATURES} (best of 3)")
+    for title, sizes in (
+        ("n", [(n, REFERENCES) for n in (10_000, 30_000, 100_000, 300_000, 1_000_000)]),
+        ("m", [(100_000, m) for m in (100, 300, 1000, 2000)]),
+    ):
+        print(f"  {title:>9} {'seconds':>9} {'us a row':>9} {'passes':>7} {'gap':>8}")
+        for n, m in sizes:
+            X = rows(n)
+            model = rk.SVDD(rk.ReferenceKernel(references=X[:m]), nu=NU)
+            seconds = best_times({"fit": partial(model.fit, X)}, 3 if n * m <= 10**8 else 1)["fit"]
+            size = n if title == "n" else m
+            print(f"  {size:>9,} {seconds:>9.3f} {1e6 * seconds / n:>9.2f} {model.n_iter_:>7} {model.duality_gap_:>8.0e}", flush=True)
+
+
+FRESH = """
+import os, re, sys, time, warnings, pathlib, numpy as np
+warnings.simplefilter("ignore")
+sys.path.insert(0, {here!r})
+from bench_large import NU, REFERENCES, rows
+what, n, path, memory = {what!r}, {n}, {path!r}, {memory}
+if what == "sklearn":
+    from sklearn.kernel_approximation import Nystroem
+    from sklearn.linear_model import SGDOneClassSVM
+    from sklearn.pipeline import make_pipeline
+    model = make_pipeline(Nystroem(gamma=0.025, n_components=REFERENCES, random_state=0), SGDOneClassSVM(nu=NU, random_state=0))
+else:
+    import refkernel as rk
+    kernel = rk.ReferenceKernel(rk.RBF(gamma=0.025), references=rk.references.Subset(REFERENCES), random_state=0)
+    model = rk.SVDD(kernel, nu=NU, memory=memory)
+X = np.load(path, mmap_mode="r") if path else rows(n)
+start = time.perf_counter()
+model.fit(X)
+seconds = time.perf_counter() - start
+status = pathlib.Path("/proc/self/status").read_text()
+peak = int(re.search(r"VmHWM:\\s+(\\d+)", status)[1]) / 1024
+print(f"{{seconds:.1f}} s, {{peak:.0f}} MB", getattr(model, "duality_gap_", ""))
+"""
+
+
+def fresh(what, n, path="", memory=512):
+    code = FRESH.format(here=str(Path(__file__).parent), what=what, n=n, path=str(path), memory=memory)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return run.stdout.strip()
+
+
+def saved(n, folder):
+    """A .npy file of n rows, written in parts."""
+    path = Path(folder) / f"{n}.npy"
+    out = np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=(n, FEATURES))
+    for start in range(0, n, 1_000_000):
+        stop = min(start + 1_000_000, n)
+        out[start:stop] = rows(stop - start, seed=start)
+    out.flush()
+    return path
+
+
+def bench_memory(n=1_000_000):
+    print(f"\nPeak memory of a new process that fits n = {n:,} (time, memory, gap)", flush=True)
+    print(f"  Nystroem + SGDOneClassSVM, array  {fresh('sklearn', n)}", flush=True)
+    print(f"  SVDD, array                       {fresh('ours', n)}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        path = saved(n, folder)
+        print(f"  SVDD, memory map, memory=200      {fresh('ours', n, path, 200)}", flush=True)
+
+
+def bench_huge(n=10_000_000):
+    print(f"\nn = {n:,} from a memory map, memory=512", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        print(f"  SVDD  {fresh('ours', n, saved(n, folder), 512)}", flush=True)
+
+
+BUSY = "while True:\n    sum(range(10**6))"
+
+
+def bench_plain(sizes=(3_000, 10_000, 30_000), busy=False, nu=NU):
+    print(f"\nPlain RBF kernel, nu = {nu}, d = {FEATURES}{', while another process keeps a core busy' if busy else ''} (s)")
+    print(f"{'n':>9} {'SVDD':>8} {'OneClassSVM':>12} {'LIBSVM':>8} {'SVDD ×':>7} {'OCSVM ×':>8}")
+    other = subprocess.Popen([sys.executable, "-c", BUSY]) if busy else None
+    try:
+        for n in sizes:
+            X = rows(n)
+            sigma = rk.RBF(1.0).fit(X).sigma
+            models = {
+                "svdd": rk.SVDD(rk.RBF(sigma=sigma), nu=nu),
+                "ocsvm": rk.OneClassSVM(rk.RBF(sigma=sigma), nu=nu),
+                "libsvm": SklearnOneClassSVM(gamma=0.5 / sigma**2, nu=nu, tol=1e-6),
+            }
+            t = best_times({name: partial(model.fit, X) for name, model in models.items()}, 3 if n <= 10_000 else 1)
+            ratios = t["svdd"] / t["libsvm"], t["ocsvm"] / t["libsvm"]
+            print(f"{n:>9,} {t['svdd']:>8.3f} {t['ocsvm']:>12.3f} {t['libsvm']:>8.3f} {ratios[0]:>7.2f} {ratios[1]:>8.2f}", flush=True)
+    finally:
+        if other is not None:
+            other.terminate()
+            other.wait()
+
+
+def bench_references(n=1_000_000, m=200):
+    print(
+        f"\nReferences at n = {n:,}, m = {m}, d = {FEATURES}, 50 clusters: mean residual on 20,000 held-out rows (what the map cannot see)"
+    )
+    rng = np.random.default_rng(0)
+    centres = 4.0 * rng.normal(size=(50, FEATURES))
+    share = rng.dirichlet(np.full(50, 0.3))
+    X = centres[rng.choice(50, n, p=share)] + rng.normal(size=(n, FEATURES))
+    new = centres[rng.choice(50, 20_000, p=share)] + rng.normal(size=(20_000, FEATURES))
+    sigma = float(rk.RBF(1.0).fit(X[:20_000]).sigma)
+    source = rk.sources.open(X)
+    strategies = rk.references.Subset(m), rk.references.KMeans(m), rk.references.LeverageScores(m), rk.references.FarthestFirst(m)
+    uniform = None
+    for strategy in strategies:
+        start = time.perf_counter()
+        fitted = rk.ReferenceMap(rk.RBF(sigma=0.3 * sigma), references=strategy, random_state=0).fit(source)
+        seconds = time.perf_counter() - start
+        residual = fitted.residual(new).mean()
+        uniform = uniform or residual
+        print(f"  {type(strategy).__name__:>16} {residual:.4f} ({residual / uniform:.2f} × uniform), {seconds:.2f} s", flush=True)
+
+
+def bench_stream(batches=60, size=2_000):
+    print(
+        f"\nA drifting stream, {batches} batches of {size:,} rows, a window of 20,000: share of the next batch that is rejected (nu = {NU})"
+    )
+    rng = np.random.default_rng(0)
+    drift = rng.normal(size=FEATURES) / np.sqrt(FEATURES)
+    draw = [rng.normal(size=(size, FEATURES)) + 3.0 * drift * k / batches for k in range(batches + 1)]
+    nystroem = Nystroem(gamma=0.025, n_components=REFERENCES, random_state=0).fit(np.vstack([draw[0], draw[-1]]))
+    kernel = rk.ReferenceKernel(rk.RBF(gamma=0.025), references=nystroem.components_, center=False)
+    stream = rk.StreamDetector(rk.OneClassSVM(kernel, nu=NU), checkpoint=10_000, random_state=0)
+    sgd = SGDOneClassSVM(nu=NU, random_state=0)
+    rejected, seconds = {"ours": [], "SGD": []}, {"ours": 0.0, "SGD": 0.0}
+    for now, following in pairwise(draw):
+        start = time.perf_counter()
+        stream.partial_fit(now).forget(window=20_000)
+        seconds["ours"] += time.perf_counter() - start
+        start = time.perf_counter()
+        sgd.partial_fit(nystroem.transform(now))
+        seconds["SGD"] += time.perf_counter() - start
+        rejected["ours"].append(np.mean(stream.predict(following) == -1))
+        rejected["SGD"].append(np.mean(sgd.predict(nystroem.transform(following)) == -1))
+    for name, values in rejected.items():
+        half = np.array(values[batches // 2 :])
+        print(f"  {name:>5}: mean {half.mean():.3f}, from {half.min():.3f} to {half.max():.3f} in the second half; {seconds[name]:.1f} s")
+    print(f"  gap at the end {stream.duality_gap_:.1e}, of which forgotten rows at most {stream.forgotten_gap_:.1e}", flush=True)
+
+
+def bench_dask(n=1_000_000):
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    print(f"\nDask: a LocalCluster of two processes with one thread each, n = {n:,}")
+    references = rows(REFERENCES, seed=1)
+    model = rk.SVDD(rk.ReferenceKernel(rk.RBF(gamma=0.025), references=references), nu=NU)
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+        X = da.random.default_rng(0).normal(size=(n, FEATURES), chunks=(n // 16, FEATURES)).persist()
+        local = X.compute()
+        new = rows(1000, seed=2)
+        found = {}
+        calls = {"dask": lambda: found.update(dask=model.fit(X).decision_function(new))}
+        calls["local"] = lambda: found.update(local=model.fit(local).decision_function(new))
+        t = best_times(calls, 3)
+        before = peak_memory()
+        model.fit(X)
+        print(f"  Dask {t['dask']:.2f} s, local {t['local']:.2f} s, ratio {t['dask'] / t['local']:.2f}")
+        print(f"  largest difference of decisions {np.abs(found['dask'] - found['local']).max():.1e}")
+        print(f"  growth of the client's peak memory by one more fit: {peak_memory() - before:.0f} MB", flush=True)
+
+
+def peak_memory():
+    """The peak memory of this process in MB; 0 where the system does not tell."""
+    status = Path("/proc/self/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), 0.0)
+
+
+def bench_tables():
+    folder = Path(os.environ.get("REFKERNEL_DATA", "")) / "adbench"
+    print("\nReal tables: fit and score all rows (AUROC, seconds)")
+    for name in ("skin", "http", "donors", "smtp", "shuttle"):
+        path = next(iter(sorted(folder.glob(f"*_{name}.npz"))), None)
+        if path is None:
+            print(f"  {name}: not found in {folder}")
+            continue
+        data = np.load(path)
+        X, y = data["X"].astype(np.float64), data["y"]
+        kernel = rk.ReferenceKernel(rk.RBF(scale=0.1), references=rk.references.KMeans(200), center=False, random_state=0)
+        ours = make_pipeline(rk.TargetScaler(), rk.OneClassSVM(kernel, nu=0.05))  # far from all references its score is 0: outside
+        text = []
+        for model in (ours, IsolationForest(random_state=0)):
+            start = time.perf_counter()
+            normal = X[y == 0][::2]
+            model.fit(rk.sources.open(normal) if model is ours else normal)
+            score = model.score_samples(X)
+            auroc = roc_auc_score(y, -score)
+            text.append(f"{auroc:.3f} in {time.perf_counter() - start:.1f} s")
+        print(f"  {name:>8}, {len(X):,} rows: OneClassSVM {text[0]}; IsolationForest {text[1]}", flush=True)
+
+
+PARTS = {
+    "map": bench_map,
+    "growth": bench_growth,
+    "memory": bench_memory,
+    "plain": bench_plain,
+    "busy": lambda: bench_plain(busy=True),
+    "references": bench_references,
+    "stream": bench_stream,
+    "dask": bench_dask,
+    "tables": bench_tables,
+    "huge": bench_huge,
+}
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    rk.SVDD().fit(np.eye(3))
+    for part in sys.argv[1:] or [name for name in PARTS if name != "huge"]:
+        PARTS[part]()

@@ -1,0 +1,68 @@
+"""Rows of a source as a reducer: features in blocks, kept or computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .._threads import summed
+from .keeping import Keeping
+from .rows import rows_of_block
+from .terms import Terms
+
+
+class StreamedRows:
+    """The features of a source on this machine. Large blocks are cut (``rows_of_block``).
+
+    ``offset`` is the number of the first row, if the source is a part of a larger one.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        features: Callable[[Any], np.ndarray],
+        r: int,
+        terms: Terms,
+        weight: np.ndarray | None,
+        keeping: Keeping,
+        thread_safe: bool,
+        offset: int = 0,
+    ) -> None:
+        self._offset = offset
+        self._source, self._features, self._terms, self._weight = source, features, terms, weight
+        self._step, self._keeping, self._thread_safe = rows_of_block(r), keeping, thread_safe
+
+    def reduce(self, function: Callable[..., Any], *state: Any) -> Any:
+        """The sum of ``function(rows, *state)`` over blocks."""
+        return summed(lambda part: function(self._rows(*part), *state), self._parts(), self._thread_safe)
+
+    def __sizeof__(self) -> int:
+        """What it holds: Dask moves objects between workers by their size."""
+        return object.__sizeof__(self) + getattr(self._keeping, "nbytes", 0) + getattr(self._source, "nbytes", 0)
+
+    def close(self) -> None:
+        """Give back what features were kept in."""
+        self._keeping.close()
+
+    def _parts(self) -> Iterator[tuple[Any, int, int]]:
+        """A source's block, and the part of it that is looked at together."""
+        for block in self._source.blocks():
+            for begin in range(0, block.rows, self._step):
+                yield block, begin, min(begin + self._step, block.rows)
+
+    def _rows(self, block: Any, begin: int, end: int) -> Any:
+        start = block.start + begin
+        weight = None if self._weight is None else self._weight[start : start + end - begin]
+        kept = self._keeping.get(start)
+        if kept is not None:
+            return self._terms.rows(*kept, weight, self._offset + start, lambda indices: self._exact(block.load()[begin:end][indices]))
+        Phi = self._exact(block.load()[begin:end])
+        diag = np.einsum("ij,ij->i", Phi, Phi)
+        self._keeping.put(start, Phi, diag)
+        return self._terms.rows(Phi, diag, weight, self._offset + start)
+
+    def _exact(self, X: np.ndarray) -> np.ndarray:
+        """Features in double precision, also of rows in single precision."""
+        return np.asarray(self._features(X.astype(np.float64, copy=False)), dtype=np.float64)

@@ -1,0 +1,97 @@
+"""How many references: from the spectrum's decay, the number of rows and the memory."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import eigvalsh
+
+from .._threads import one_blas_thread
+from .._training import TrainingRows
+from .._validation import check_positive, is_number
+from ..kernels import Kernel
+from .base import References, Strategy, float_rows
+from .draws import KMeans
+from .rows import _kernel_matrix
+
+__all__ = ["Auto"]
+
+SPECTRUM_ROWS = 1000
+"""Rows whose kernel matrix shows how fast the spectrum decays: 8 MB, and a tenth of a second."""
+
+CLUSTERED_ROWS = 5_000
+"""Rows that centroids are computed from."""
+
+PER_EIGENVALUE = 2
+"""References for each eigenvalue that counts: the span of references only approximates that of the leading eigenvectors."""
+
+FEWEST = 10
+"""Fewer references save no time."""
+
+
+class Auto(Strategy):
+    """Centroids of k-means, as many as the kernel's spectrum asks for.
+
+    Two for each of the leading eigenvalues that make up a share ``explained`` of the centred kernel matrix of 1,000 targets, at least 10,
+    at most ``most``, and at most as many as features of all targets fit into ``memory``. ``ReferenceMap.choice_`` says what decided.
+
+    Parameters
+    ----------
+    explained : float in (0, 1), default=0.99
+        The share of the spectrum.
+    most : int, default=1000
+        The largest number of references.
+    memory : float, default=512
+        Room for the features of all targets in single precision, in MB.
+    kernel : Kernel or "rbf", default="rbf"
+        The kernel whose spectrum is looked at, resolved on the targets; "rbf" stands for ``RBF(scale=1)``.
+
+    Examples
+    --------
+    >>> import numpy as np, refkernel as rk
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> fitted = rk.ReferenceMap(references="auto", random_state=0).fit(X)
+    >>> fitted.choice_
+    '20 references: 10 eigenvalues make up 99 % of the spectrum'
+    """
+
+    def __init__(self, explained: float = 0.99, most: int = 1000, memory: float = 512, kernel: Kernel | str = "rbf") -> None:
+        self.explained = explained
+        self.most = most
+        self.memory = memory
+        self.kernel = kernel
+
+    def draw(self, rows: TrainingRows, random_state: np.random.RandomState) -> References:
+        if not (is_number(self.explained) and 0 < self.explained < 1):
+            raise ValueError(f"explained={self.explained!r} must be a share between 0 and 1.")
+        check_positive("most", self.most)
+        check_positive("memory", self.memory)
+        n = rows.targets.size
+        k = self._leading(float_rows(rows, _some(rows.targets, SPECTRUM_ROWS, random_state)))
+        share = f"{k} eigenvalues make up {100 * self.explained:g} % of the spectrum"
+        wishes = {
+            share: max(PER_EIGENVALUE * k, FEWEST),
+            f"most={self.most}, although {share}": int(self.most),
+            f"memory={self.memory:g} MB for the features of {n:,} rows, although {share}": max(int(1e6 * self.memory / (4 * n)), 1),
+            f"there are {n:,} targets, although {share}": n,
+        }
+        why = min(wishes, key=lambda reason: wishes[reason])
+        pool = TrainingRows(rows.X, _some(rows.targets, CLUSTERED_ROWS, random_state), rows.outliers)
+        m = min(wishes[why], pool.targets.size)
+        return References(*_parts(KMeans(m).draw(pool, random_state)), note=f"{m} references: {why}")
+
+    def _leading(self, X: np.ndarray) -> int:
+        """The number of leading eigenvalues that make up the share."""
+        K = _kernel_matrix(self.kernel, X)
+        K = K - K.mean(axis=0)
+        with one_blas_thread():
+            lam = np.maximum(eigvalsh(K - K.mean(axis=1)[:, None]), 0.0)[::-1]
+        return int(np.searchsorted(np.cumsum(lam), self.explained * lam.sum())) + 1
+
+
+def _parts(drawn: References) -> tuple[np.ndarray, np.ndarray]:
+    return drawn.vectors, drawn.indices
+
+
+def _some(pool: np.ndarray, count: int, random_state: np.random.RandomState) -> np.ndarray:
+    """At most so many of the row numbers."""
+    return pool if pool.size <= count else np.sort(random_state.choice(pool, count, replace=False))

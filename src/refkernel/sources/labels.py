@@ -1,0 +1,83 @@
+"""The rows of a source that one fit sees: targets, known outliers, their weights, and a sample of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from .._training import TrainingRows, training_rows
+from .base import Source
+
+__all__ = ["MOST_OUTLIERS", "SAMPLED_ROWS", "Labels", "sampled"]
+
+SAMPLED_ROWS = 20_000
+"""Rows of a source that references are drawn from, widths are measured on, and the search for the optimum starts with."""
+
+MOST_OUTLIERS = 2_000
+"""Known outliers of a source that references may be drawn from."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Which rows of a source are targets (1), known outliers (-1) or left out (0), and their weights; None stands for ones."""
+
+    kind: np.ndarray | None
+    weight: np.ndarray | None
+
+    @classmethod
+    def of(cls, n: int, y: Any, sample_weight: Any) -> Labels:
+        if y is None and sample_weight is None:
+            return cls(None, None)
+        training, weight = training_rows(_Shaped((n, 1)), _in_memory(y), _in_memory(sample_weight))
+        kind = np.zeros(n, dtype=np.int8)
+        kind[training.targets], kind[training.outliers] = 1, -1
+        return cls(kind, weight)
+
+    def chosen(self, index: np.ndarray) -> Labels:
+        return self if self.kind is None or self.weight is None else Labels(self.kind[index], self.weight[index])
+
+    def signed(self, model: Any) -> np.ndarray | None:
+        """The weight of every row in a model's problem: negative for outliers that repel, 0 for rows that it does not see."""
+        if self.kind is None:
+            return None
+        signed = np.zeros(len(self.kind))
+        used, weight = model._used_rows(*self.training(_Shaped((len(self.kind), 1))))
+        signed[used] = weight
+        return signed
+
+    def training(self, X: Any) -> tuple[TrainingRows, np.ndarray]:
+        """The rows of one fit, and their weights."""
+        kind, weight = (np.ones(len(X)), np.ones(len(X))) if self.kind is None or self.weight is None else (self.kind, self.weight)
+        return TrainingRows(X, np.flatnonzero(kind == 1), np.flatnonzero(kind == -1)), weight
+
+
+@dataclass(frozen=True)
+class _Shaped:
+    """What ``training_rows`` asks of X where the rows themselves are not at hand."""
+
+    shape: tuple[int, int]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+
+def _in_memory(labels: Any) -> Any:
+    """Labels or weights as an array: of a Dask collection they are gathered, a number for each row."""
+    return np.asarray(labels.compute() if hasattr(labels, "compute") else labels) if labels is not None else None
+
+
+def sampled(source: Source, labels: Labels, random_state: Any, count: int = SAMPLED_ROWS) -> tuple[np.ndarray, np.ndarray]:
+    """Rows drawn at random, and known outliers."""
+    n = len(source)
+    random = check_random_state(random_state)
+    pool = np.arange(n) if labels.kind is None else np.flatnonzero(labels.kind == 1)
+    index = pool if pool.size <= count else random.choice(pool, count, replace=False)
+    if labels.kind is not None:
+        outliers = np.flatnonzero(labels.kind == -1)
+        few = outliers if outliers.size <= MOST_OUTLIERS else random.choice(outliers, MOST_OUTLIERS, replace=False)
+        index = np.concatenate([index, few])
+    index = np.sort(index)
+    return source.rows_at(index).astype(np.float64, copy=False), index

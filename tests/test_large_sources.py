@@ -1,0 +1,225 @@
+"""Rows that are read in blocks: the same answer as in memory, in bounded memory, and a message for everything unusable."""
+
+from __future__ import annotations
+
+import errno
+import tempfile
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+
+import refkernel as rk
+from refkernel._explicit import keeping, rows
+from refkernel.sources.base import Source
+from refkernel.sources.local import ArraySource
+
+N = 36_000
+
+
+@pytest.fixture(scope="module")
+def X():
+    return np.random.default_rng(0).normal(size=(N, 4)) * [1.0, 2.0, 0.5, 1.0] + 3.0
+
+
+@pytest.fixture(scope="module")
+def references(X):
+    return X[::900]
+
+
+def as_blocks(X, sizes):
+    ends = np.cumsum(sizes)
+    return lambda: (X[end - size : end] for size, end in zip(sizes, ends, strict=True))
+
+
+UNEQUAL = [1, 0, 20_000, 7_000, 0, N - 27_001]
+
+
+def opened(kind, X, folder):
+    if kind == "array":
+        return rk.sources.open(X)
+    if kind == "unequal blocks":
+        return rk.sources.open(as_blocks(X, UNEQUAL))
+    if kind == "list":
+        return rk.sources.open([X[:100], X[100:]])
+    if kind == "memmap":
+        mapped = np.memmap(folder / "rows.bin", dtype=np.float64, mode="w+", shape=X.shape)
+        mapped[:] = X
+        return mapped
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parts = [X] if kind == "parquet file" else [X[:10_000], X[10_000:]]
+    for number, part in enumerate(parts):
+        table = pa.table({name: part[:, j] for j, name in enumerate("abcd")})
+        parquet.write_table(table, folder / f"part{number}.parquet", row_group_size=5000)
+    return rk.sources.open(folder / "part0.parquet" if kind == "parquet file" else folder)
+
+
+KINDS = ["array", "unequal blocks", "list", "memmap", "parquet file", "parquet folder"]
+
+
+@pytest.mark.parametrize("make", [rk.SVDD, rk.OneClassSVM])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_source_gives_the_decisions_of_an_array(X, references, tmp_path, kind, make):
+    model = make(rk.ReferenceKernel(references=references, center=make is rk.SVDD), nu=0.05, memory=1e-3)
+    found = model.fit(opened(kind, X, tmp_path))
+    expected = make(rk.ReferenceKernel(references=references, center=make is rk.SVDD), nu=0.05).fit(X)
+    assert found.duality_gap_ <= 1e-6
+    size = np.abs(expected.score_samples(X)).max()
+    np.testing.assert_allclose(found.decision_function(X), expected.decision_function(X), rtol=0.0, atol=1e-8 * size)
+    assert np.isin(found.support_, expected.support_).all()
+    np.testing.assert_array_equal(found.support_vectors_, X[found.support_])
+
+
+@pytest.mark.parametrize("place", [keeping.InMemory, keeping.OnDisk, keeping.Nowhere])
+def test_where_features_stay_does_not_change_the_answer(X, references, monkeypatch, place):
+    expected = rk.SVDD(rk.ReferenceKernel(references=references)).fit(X)
+    monkeypatch.setattr("refkernel.sources.base.cheapest", lambda n, r, memory: place())
+    monkeypatch.setattr(rows, "HELD_ENTRIES", 1 << 14)
+    found = rk.SVDD(rk.ReferenceKernel(references=references), memory=1.0).fit(X)
+    np.testing.assert_allclose(found.decision_function(X), expected.decision_function(X), atol=1e-10)
+    np.testing.assert_array_equal(found.support_, expected.support_)
+    np.testing.assert_allclose(found.dual_coef_, expected.dual_coef_, atol=1e-9)
+
+
+@pytest.mark.parametrize(("memory", "place"), [(1000, keeping.InMemory), (1, keeping.OnDisk)])
+def test_memory_decides_where_features_stay(memory, place):
+    chosen = keeping.cheapest(100_000, 100, memory)
+    chosen.close()
+    assert isinstance(chosen, place)
+
+
+def test_features_are_computed_again_if_the_disk_has_no_room(monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10}))
+    assert isinstance(keeping.cheapest(100_000, 100, 1), keeping.Nowhere)
+
+
+def test_a_disk_that_fills_up_is_named_and_leaves_no_file(X, references, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    class Full(keeping.OnDisk):
+        def __init__(self):
+            super().__init__()
+            write, self._file_written = self._file.write, 0
+
+            def limited(data):
+                self._file_written += len(memoryview(data).cast("B"))
+                if self._file_written > 1 << 20:
+                    raise OSError(errno.ENOSPC, "No space left on device")
+                return write(data)
+
+            self._file = _Proxy(self._file, limited)
+
+    monkeypatch.setattr("refkernel.sources.base.cheapest", lambda n, r, memory: Full())
+    with pytest.raises(OSError, match=r"did not fit into the folder for temporary files .* Free some space, set .*TMPDIR"):
+        rk.SVDD(rk.ReferenceKernel(references=references), memory=1.0).fit(X)
+    assert not list(tmp_path.iterdir())
+
+
+class _Proxy:
+    def __init__(self, file, write):
+        self._file, self.write = file, write
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+
+def test_weights_and_known_outliers_count_as_in_memory(X, references):
+    rng = np.random.default_rng(1)
+    weight, y = rng.uniform(0.5, 2.0, N), np.where(rng.random(N) < 0.01, -1, 1)
+    for negatives in ("ignore", "repel"):
+        model = rk.SVDD(rk.ReferenceKernel(references=references), nu=0.05, negatives=negatives)
+        found = model.fit(rk.sources.open(as_blocks(X, UNEQUAL)), y, sample_weight=weight).decision_function(X)
+        expected = model.fit(X, y, sample_weight=weight).decision_function(X)
+        np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+def test_a_pipeline_reads_its_source_through_every_step(X):
+    steps = rk.TargetScaler(), rk.ReferenceMap(references=rk.references.KMeans(30), random_state=0), rk.SVDD("linear", nu=0.05)
+    pipeline = make_pipeline(*steps).fit(rk.sources.open(as_blocks(X, UNEQUAL)))
+    scaler = rk.TargetScaler().fit(X)
+    np.testing.assert_allclose(steps[0].mean_, scaler.mean_, rtol=1e-12)
+    np.testing.assert_allclose(steps[0].scale_, scaler.scale_, rtol=1e-12)
+    assert isinstance(steps[1].transform(rk.sources.open(X)), Source)
+    source_labels = pipeline.predict(rk.sources.open(as_blocks(X, UNEQUAL)))
+    np.testing.assert_array_equal(source_labels, pipeline.predict(X))
+    assert np.mean(source_labels == -1) <= 0.05
+
+
+def test_blocks_in_single_precision_and_integers_are_taken(X, references):
+    model = rk.SVDD(rk.ReferenceKernel(references=references), nu=0.05)
+    whole = np.round(4.0 * X)
+    expected = model.fit(whole).decision_function(X)
+    for dtype in (np.float32, np.int16, object):
+        found = model.fit(rk.sources.open(as_blocks(whole.astype(dtype), UNEQUAL))).decision_function(X)
+        np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+def test_references_of_a_source_are_rows_of_it(X):
+    model = rk.ReferenceMap(references=rk.references.Subset(25), random_state=0).fit(rk.sources.open(X))
+    np.testing.assert_array_equal(model.references_, X[model.reference_indices_])
+
+
+def test_a_missing_value_is_named_by_its_row(X):
+    spoilt = X.copy()
+    spoilt[31_234, 2] = np.nan
+    with pytest.raises(ValueError, match="Row 31,234 holds nan in column 2"):
+        rk.SVDD(rk.ReferenceKernel(references=X[:20])).fit(rk.sources.open(as_blocks(spoilt, UNEQUAL)))
+
+
+def test_a_text_among_the_numbers_is_named_by_its_row(X):
+    spoilt = X[:200].astype(object)
+    spoilt[150, 1] = "n/a"
+    with pytest.raises(ValueError, match="Row 150 holds 'n/a' in column 1"):
+        rk.TargetScaler().fit(rk.sources.open([spoilt[:100], spoilt[100:]]))
+
+
+def test_an_iterator_that_can_be_read_once_is_refused(X):
+    with pytest.raises(ValueError, match="generator can be read only once"):
+        rk.sources.open(X[i : i + 1000] for i in range(0, N, 1000))
+    blocks = iter([X[:100], X[100:]])
+    with pytest.raises(ValueError, match="must give the same rows every time"):
+        rk.TargetScaler().fit(rk.sources.open(lambda: blocks))
+
+
+def test_blocks_of_other_widths_are_refused(X):
+    with pytest.raises(ValueError, match=r"from row 100 on has shape \(5, 3\)"):
+        rk.TargetScaler().fit(rk.sources.open([X[:100], X[:5, :3]]))
+
+
+def test_text_columns_of_a_parquet_file_are_named(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pa.table({"a": [1.0, 2.0], "city": ["x", "y"]}), tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=r"Column 'city' .* holds string"):
+        rk.sources.open(tmp_path / "t.parquet")
+    assert rk.sources.open(tmp_path / "t.parquet", columns=["a"]).shape == (2, 1)
+    with pytest.raises(ValueError, match="no column 'b'"):
+        rk.sources.open(tmp_path / "t.parquet", columns=["b"])
+
+
+def test_a_plain_kernel_says_what_a_source_needs(X):
+    with pytest.raises(ValueError, match="need a kernel with explicit features"):
+        rk.SVDD("rbf").fit(rk.sources.open(X))
+    with pytest.raises(ValueError, match=r'threshold="loo" .* needs X in memory'):
+        rk.SVDD("linear", threshold="loo").fit(rk.sources.open(X))
+
+
+def test_arrays_with_slices_are_read_in_slices(X, references):
+    class OnDisk:
+        """As Zarr and HDF5 arrays are: a shape, a dtype, slices."""
+
+        def __init__(self, rows):
+            self._rows, self.shape, self.dtype, self.largest = rows, rows.shape, rows.dtype, 0
+
+        def __getitem__(self, part):
+            found = self._rows[part]
+            self.largest = max(self.largest, len(found))
+            return found
+
+    array = OnDisk(X)
+    source = rk.sources.open(array)
+    assert isinstance(source, ArraySource)
+    found = rk.SVDD(rk.ReferenceKernel(references=references)).fit(source)
+    expected = rk.SVDD(rk.ReferenceKernel(references=references)).fit(X)
+    np.testing.assert_allclose(found.decision_function(X), expected.decision_function(X), atol=1e-8)

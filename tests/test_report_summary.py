@@ -1,0 +1,186 @@
+"""score sums a table up: labels, the worst rows, values that training never had, drift; in words and as JSON."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest
+from sklearn.metrics import roc_auc_score
+
+pytest.importorskip("typer")
+pytest.importorskip("skops")
+
+from typer.testing import CliRunner
+
+from refkernel.cli import app
+from refkernel.explanations import explain
+from refkernel.tables import TableError, load_table_model
+from refkernel.tables.reasons import reasons_of
+from refkernel.tables.summary import Kept, Watch, labels_for, training_columns
+
+
+def table(n, seed, outliers=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"id": np.arange(n), "width": rng.normal(10, 1, n).round(4), "height": rng.normal(5, 0.5, n).round(4)})
+    frame["colour"] = rng.choice(["red", "green"], n)
+    frame["state"] = "good"
+    frame.loc[: outliers - 1, ["width", "state"]] = [30.0, "bad"]
+    return frame
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False, env={"COLUMNS": "200"})
+    assert result.exit_code == 0, result.output
+    return " ".join(result.output.split())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """model.rk of 200 good rows, new.csv of 20 bad rows and 80 good ones."""
+    folder = tmp_path_factory.mktemp("summary")
+    table(200, 0).to_csv(folder / "train.csv", index=False)
+    table(100, 1, outliers=20).to_csv(folder / "new.csv", index=False)
+    run("fit", folder / "train.csv", "--target-column", "state", "--target", "good", "--drop", "id", "--out", folder / "model.rk")
+    return folder
+
+
+def scored(folder, data="new.csv", *options):
+    summary = folder / "summary.json"
+    text = run("score", folder / "model.rk", folder / data, "--out", folder / "out.csv", "--summary-json", summary, *options)
+    return text, json.loads(summary.read_text()), pd.read_csv(folder / "out.csv")
+
+
+def test_rates_and_auroc_of_labels_are_those_of_the_written_scores(folder):
+    text, summary, out = scored(folder)
+    labels, good = summary["labels"], out["state"] == "good"
+    assert labels["false_alarm_rate"] == pytest.approx((out["label"][good] == -1).mean())
+    assert labels["caught_rate"] == pytest.approx((out["label"][~good] == -1).mean())
+    assert labels["auroc"] == pytest.approx(roc_auc_score(good, out["score"]))
+    assert summary["flagged"] == (out["label"] == -1).sum()
+    exact = binomtest(int((out["label"][good] == -1).sum()), int(good.sum())).proportion_ci(0.9, "exact")
+    assert labels["false_alarm_interval"] == pytest.approx([exact.low, exact.high])
+    for part in ("false alarms", "caught", f"AUROC {labels['auroc']:.3f}"):
+        assert part in text
+
+
+def test_a_label_column_of_another_name_is_named_and_wrong_ones_are_refused(folder, tmp_path):
+    saved = load_table_model(folder / "model.rk")
+    table(60, 2, outliers=10).rename(columns={"state": "verdict"}).to_csv(folder / "renamed.csv", index=False)
+    assert scored(folder, "renamed.csv")[1]["labels"] is None
+    assert scored(folder, "renamed.csv", "--target-column", "verdict", "--target", "good")[1]["labels"]["other_rows"] == 10
+    with pytest.raises(TableError, match="no column verdict"):
+        labels_for(saved, ["state"], "verdict", "good")
+    with pytest.raises(TableError, match="needs --target"):
+        labels_for(saved, ["verdict"], "verdict")
+    with pytest.raises(TableError, match="name it by --target-column"):
+        labels_for(saved, ["state"], None, "good")
+
+
+def test_rows_without_a_label_count_for_neither_rate(folder):
+    frame = table(50, 3, outliers=5)
+    frame.loc[10:19, "state"] = ""
+    frame.to_csv(folder / "gaps.csv", index=False)
+    labels = scored(folder, "gaps.csv")[1]["labels"]
+    assert (labels["normal_rows"], labels["other_rows"], labels["rows_without_label"]) == (35, 5, 10)
+
+
+def test_the_worst_rows_come_first_by_their_place_in_the_table(folder):
+    text, summary, out = scored(folder, "new.csv", "--worst", "7")
+    expected = np.argsort(out["score"].to_numpy(), kind="stable")[:7] + 1
+    assert [item["row"] for item in summary["worst"]] == expected.tolist()
+    assert all(item["reasons"][0]["column"] == "width" for item in summary["worst"])
+    assert "width = 30" in text
+    assert scored(folder)[1]["worst"] == []
+
+
+def test_what_training_never_had_is_counted_by_column(folder):
+    frame = table(100, 4).astype({"width": object})
+    frame.loc[:2, "colour"] = "ultraviolet"
+    frame.loc[:4, "width"] = 99.0
+    frame.to_csv(folder / "odd.csv", index=False)
+    text, summary, _ = scored(folder, "odd.csv")
+    columns = {column["name"]: column for column in summary["columns"]}
+    train = pd.read_csv(folder / "train.csv")["width"]
+    assert columns["width"]["above_range"] == (frame["width"].astype(float) > train.max()).sum()
+    assert columns["width"]["below_range"] == (frame["width"].astype(float) < train.min()).sum()
+    assert columns["width"]["range_training"] == [train.min(), train.max()]
+    assert columns["colour"]["unseen"] == {"ultraviolet": 3}
+    assert "outside training" in text
+    assert "never seen" in text
+
+
+def test_drift_is_found_in_a_table_of_others_and_not_in_one_like_training(folder):
+    table(300, 5).to_csv(folder / "alike.csv", index=False)
+    moved = table(300, 6)
+    moved["height"] += 1.0
+    moved.to_csv(folder / "moved.csv", index=False)
+    alike, text = scored(folder, "alike.csv")[1]["drift"], scored(folder, "moved.csv")[0]
+    assert not alike["drift"]
+    assert alike["tests"] == 4  # three columns and the scores
+    assert scored(folder, "moved.csv")[1]["drift"]["columns"] == ["height"]
+    assert "1 column differs from training" in text
+
+
+def test_a_model_file_without_descriptions_of_columns_still_scores(folder, tmp_path):
+    from refkernel.persistence import open_model, save
+
+    saved = open_model(folder / "model.rk")
+    about = {name: value for name, value in saved.metadata["about"].items() if name != "columns"}
+    save(saved.model, tmp_path / "old.rk", about=about)
+    out = tmp_path / "out.csv"
+    text = run("score", tmp_path / "old.rk", folder / "new.csv", "--out", out, "--worst", 3, "--summary-json", tmp_path / "s.json")
+    summary = json.loads((tmp_path / "s.json").read_text())
+    assert summary["drift"] is None
+    assert len(summary["worst"]) == 3
+    assert "AUROC" in text
+
+
+def test_a_description_of_other_columns_is_refused(folder, tmp_path):
+    from refkernel.exceptions import ModelFileError
+    from refkernel.persistence import open_model, save
+
+    saved = open_model(folder / "model.rk")
+    about = saved.metadata["about"]
+    save(saved.model, tmp_path / "forged.rk", about=about | {"columns": about["columns"][::-1]})
+    with pytest.raises(ModelFileError, match="other training columns"):
+        training_columns(load_table_model(tmp_path / "forged.rk"))
+
+
+def test_rows_that_are_kept_are_spread_evenly_whatever_the_blocks(folder):
+    saved = load_table_model(folder / "model.rk")
+    kept = []
+    for blocks in (1, 9):
+        watch = Watch(saved, worst=5, spread=100)
+        frame = table(1_234, 7)
+        for part in np.array_split(np.arange(len(frame)), blocks):
+            block = frame.iloc[part].reset_index(drop=True)
+            X = block[["width", "height", "colour"]]
+            watch.add(block, X, pd.DataFrame({"score": block["width"]}))
+        kept.append(watch)
+    assert kept[0].spread_rows.rows.tolist() == kept[1].spread_rows.rows.tolist()
+    assert set(np.diff(kept[0].spread_rows.rows)) == {16}
+    assert 50 <= len(kept[0].spread_rows.rows) <= 100
+    assert kept[0].worst_rows.rows.tolist() == kept[1].worst_rows.rows.tolist()
+    assert isinstance(kept[0].spread_rows, Kept)
+
+
+def test_the_first_reason_is_the_cell_that_training_never_had(folder):
+    saved = load_table_model(folder / "model.rk")
+    new = pd.DataFrame({"width": [30.0, 10.0, 10.0], "height": [5.0, -9.0, 5.0], "colour": pd.Series(["red", "red", "blue"], dtype=object)})
+    reasons = reasons_of(saved, new, 1)
+    assert [row[0].column for row in reasons] == ["width", "height", "colour"]
+    assert all(row[0].outside for row in reasons)
+    assert [row[0].weight for row in reasons] == pytest.approx(explain(saved.model, new).values.min(axis=1))
+
+
+def test_where_a_model_cannot_be_explained_the_rarest_cell_comes_first(folder, monkeypatch):
+    def refuse(model, X):
+        raise TypeError("cannot be explained")
+
+    monkeypatch.setattr("refkernel.tables.reasons.explain", refuse)
+    saved = load_table_model(folder / "model.rk")
+    new = pd.DataFrame({"width": [13.5, 10.0, 10.0], "height": [5.0, -9.0, 5.0], "colour": pd.Series(["red", "red", "blue"], dtype=object)})
+    reasons = reasons_of(saved, new, 1)
+    assert [row[0].column for row in reasons] == ["width", "height", "colour"]
+    assert [row[0].weight for row in reasons] == [None] * 3
