@@ -12,7 +12,7 @@ JITTED := $(addprefix tests/test_,solver.py kernels.py feature_map.py one_class.
 OLD_PROCESSOR = NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=Nehalem \
 	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python tools/cpu_features.py)"
 
-.PHONY: reproduce test test-old-processor test-bounds oldest wheel-test fuzz check bench clean
+.PHONY: reproduce test test-old-processor test-bounds oldest wheel-test fuzz check docs linkcheck-local dist bench clean
 
 reproduce: .venv/all
 	$(BIN)/refkernel reproduce --out results
@@ -46,6 +46,20 @@ check: .venv/test .venv/check
 	$(BIN)/python tools/docstrings.py
 	$(BIN)/python -m pytest -q tests/test_typing.py
 
+docs: .venv/docs
+	MPLBACKEND=agg $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --builder html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
+linkcheck-local: docs
+	$(BIN)/python tools/local_links.py docs/_build/html
+
+dist: .venv/dist
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tools/dist_check.py dist
+	PYTHON=$(PYTHON) tools/wheel_test.sh dist/*.whl
+
 .venv/%: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
@@ -58,4 +72,4 @@ bench: .venv/test
 	$(BIN)/python benchmarks/bench_score.py
 
 clean:
-	rm -rf .venv .venv-oldest
+	rm -rf .venv .venv-oldest docs/_build docs/api docs/gallery

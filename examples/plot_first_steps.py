@@ -2,14 +2,9 @@
 First steps
 ===========
 
-Three descriptions of the same 100 samples. Run it to draw docs/first_steps.png.
+Three descriptions of the same 100 samples: a plain kernel, a reference kernel, and a plain kernel with known outliers.
 """
 
-from pathlib import Path
-
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_moons
@@ -52,6 +47,4 @@ for axis, (title, model) in zip(axes, models.items(), strict=True):
     axis.scatter(*outliers.T, s=40, c="black", marker="x", label="known outliers")
     axis.set_title(title)
 figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-path = Path(__file__).parent.parent / "docs" / "first_steps.png"
-figure.savefig(path, dpi=80)
-print(f"Drawn to {path.name}")
+plt.show()

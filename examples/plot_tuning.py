@@ -42,17 +42,17 @@ print(f"Defaults, on the same       {rk.metrics.gmean_score(task.y_test, untuned
 # is likely to be luck. A kernel too narrow for its references sees little of what lies between and beyond them, and accepts it.
 
 table = search.cv_results_["mean_test_score"].reshape(len(scales), len(nus))
-figure, (left, right) = plt.subplots(1, 2, figsize=(13, 4.4), width_ratios=[1, 0.9], layout="constrained")
-image = left.imshow(table, origin="lower", aspect="auto", cmap="cividis")
-left.set(xlabel="nu", ylabel="scale of the kernel's width", title="Gmean in cross-validation")
-left.set_xticks(range(len(nus)), [f"{nu:g}" for nu in nus])
-left.set_yticks(range(len(scales)), [f"{scale:g}" for scale in scales])
+figure, axis = plt.subplots(figsize=(8, 4.6), layout="constrained")
+image = axis.imshow(table, origin="lower", aspect="auto", cmap="cividis")
+axis.set(xlabel="nu", ylabel="scale of the kernel's width", title="Gmean in cross-validation")
+axis.set_xticks(range(len(nus)), [f"{nu:g}" for nu in nus])
+axis.set_yticks(range(len(scales)), [f"{scale:g}" for scale in scales])
 middle = 0.5 * (table.min() + table.max())
 for (row, column), value in np.ndenumerate(table):
-    left.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=8, color="white" if value < middle else "black")
+    axis.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=8, color="white" if value < middle else "black")
 row, column = np.unravel_index(search.best_index_, table.shape)
-left.add_patch(plt.Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="#D55E00", linewidth=3))
-figure.colorbar(image, ax=left)
+axis.add_patch(plt.Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="#D55E00", linewidth=3))
+figure.colorbar(image, ax=axis)
 
 # %%
 # What nu does
@@ -60,7 +60,8 @@ figure.colorbar(image, ax=left)
 # Along nu, with the chosen width: nu lies between the share of rejected training targets and the share of support vectors. The rates
 # are measured on the training samples; they show the trade-off between targets and outliers.
 
-path = PathDisplay.from_estimator(search, task.X_train, task.y_train, ax=right)
+figure, axis = plt.subplots(figsize=(8, 4.6), layout="constrained")
+path = PathDisplay.from_estimator(search, task.X_train, task.y_train, ax=axis)
 held = np.all(path.rejected <= path.bound + 1e-9) and np.all(path.support >= path.bound - 1e-9)  # shares are rounded sums
 print(f"rejected targets <= nu <= support vectors, for all {len(path.values)} values of nu: {held}")
 plt.show()

@@ -6,7 +6,9 @@ import inspect
 import itertools
 import pkgutil
 import re
+import shlex
 import tomllib
+import warnings
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,24 @@ PUBLIC_MODULES += [f"refkernel.{name}" for name in refkernel.__all__ if inspect.
 COMMANDS = ("cli", "experiments", "tables")
 """Rooms behind the refkernel command, which are not imported by users."""
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "docs" / "promises.md", ROOT / "docs" / "explanations.md"]
+MADE = {"_build", "api", "gallery"}
+"""Folders of docs/ that a build makes."""
+PAGES = [ROOT / "README.md", *(page for page in sorted((ROOT / "docs").rglob("*.md")) if not MADE & set(page.parts))]
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```(?:\n+```text\n(.*?)^```)?", flags=re.MULTILINE | re.DOTALL)
+"""A block of Python or of commands, and the block of text below it."""
+RUN_ELSEWHERE = {"docs/terminal.md"}
+"""Pages with a test of their own."""
+TAKEN_FOR_GRANTED = {
+    "docs/large_data.md": """
+import numpy as np, pandas
+table = pandas.DataFrame(np.random.default_rng(0).normal(size=(2000, 3)), columns=["a", "b", "c"])
+table.to_parquet("big.parquet"), table.to_csv("big.csv", index=False)
+encode, R, batches = pandas.DataFrame.to_numpy, table.to_numpy()[:50], np.split(table.to_numpy(), 4)
+""",
+}
+"""The files and names that a page's reader has, and its test makes up."""
+QUICK = {"fit", "score", "inspect", "plot"}
+"""Commands that run in tests; of others only the options are checked."""
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -45,16 +64,76 @@ def test_everything_public_exists_and_is_documented():
     assert [name for name in refkernel.__all__ if not getattr(refkernel, name).__doc__] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_code_of_a_page_runs(page, tmp_path, monkeypatch):
-    """A page's Python blocks run one after the other, in one namespace and any folder."""
+def _with_blocks():
+    names = {str(page.relative_to(ROOT)): page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))}
+    return [pytest.param(page, id=name) for name, page in names.items() if name not in RUN_ELSEWHERE]
+
+
+@pytest.mark.parametrize("page", _with_blocks())
+def test_code_and_commands_of_a_page_run_and_say_what_stands_below_them(page, tmp_path, monkeypatch, capsys):
+    """A page's blocks run one after the other, in one namespace and an empty folder; what is shown below a block is what it says."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
-    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    assert blocks
+    monkeypatch.setenv("COLUMNS", "200")
+    table = (Path(refkernel.datasets.__file__).parent / "data" / "seeds.csv").read_text(encoding="utf-8")
+    for name in ("seeds.csv", "normal.csv", "today.csv", "tomorrow.csv"):
+        Path(name).write_text(table, encoding="utf-8")
     namespace = {}
-    for block in blocks:
-        exec(compile(block, page.name, "exec"), namespace)
+    exec(TAKEN_FOR_GRANTED.get(str(page.relative_to(ROOT)), ""), namespace)
+    for kind, block, shown in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if kind == "console":
+            _run_commands(block)
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            warnings.simplefilter("ignore", refkernel.FarSamplesWarning)  # true of some made-up tables
+            exec(compile(block, page.name, "exec"), namespace)
+        printed = capsys.readouterr().out
+        assert not shown or printed == shown
+
+
+def _run_commands(block):
+    """Run each command that is quick and look for the lines below it, … aside; of others check that they have the options."""
+    runner, app = pytest.importorskip("typer.testing").CliRunner(), importlib.import_module("refkernel.cli").app
+    for command, shown in _commands(block):
+        done = runner.invoke(app, command if command[0] in QUICK else [command[0], "--help"])
+        assert done.exit_code == 0, done.output
+        if command[0] in QUICK:
+            assert [line for line in shown if line not in done.output] == []
+        else:
+            assert [word for word in command if word.startswith("--") and word not in done.output] == []
+
+
+def _commands(block):
+    """Each ``$ refkernel …`` as words, with the lines below it."""
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        line, *shown = part.rstrip().splitlines()
+        words = shlex.split(line, comments=True)
+        if words[0] == "refkernel":
+            yield words[1:], [text for text in shown if text.strip() and "…" not in text]
+
+
+def test_the_readme_is_for_one_minute():
+    """Under 500 words, one picture, one table, six lines of Python that matter, three commands."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.split()) < 500
+    assert len(re.findall(r"!\[", text)) == 1
+    assert len(re.findall(r"^\|---", text, flags=re.MULTILINE)) == 1
+    blocks = BLOCK.findall(text)
+    assert [len([line for line in block.splitlines() if line.strip()]) for kind, block, _ in blocks if kind == "python"] <= [6]
+    assert sum(len(list(_commands(block))) for kind, block, _ in blocks if kind == "console") == 3
+
+
+def test_every_public_name_has_an_example():
+    """A class or function that users may import is shown in its docstring, or in the gallery, or is an error or a warning."""
+    gallery = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "examples").glob("*.py"))
+    modules = [importlib.import_module(name) for name in PUBLIC_MODULES]
+    things = {(name, thing) for module in modules for name in module.__all__ if callable(thing := getattr(module, name))}
+    named = {name: thing for name, thing in things if inspect.isclass(thing) or inspect.isfunction(thing)}
+    shown = [name for name, thing in named.items() if ">>>" in (thing.__doc__ or "") or re.search(rf"\b{name}\b", gallery)]
+    raised = [name for name, thing in named.items() if inspect.isclass(thing) and issubclass(thing, Exception)]
+    assert len(shown) > 50
+    assert sorted(set(named) - set(shown) - set(raised)) == []
 
 
 def test_every_test_that_security_md_names_exists():

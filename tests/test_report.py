@@ -116,6 +116,16 @@ def test_every_table_and_every_section_is_there(full):
     assert "nan" not in re.sub(r"<[^>]*>", " ", page.text).lower().split()
 
 
+def test_the_report_opens_with_the_answer(full):
+    """Before any table: how many cells and how many statements of the article are confirmed."""
+    text = full.read_text(encoding="utf-8")
+    opening = text[text.index("<h1>") : text.index("<nav")]
+    within, cells = re.search(r"(\d+) of the article’s (\d+) cells", opening).groups()
+    assert f"{within} of {cells}" in text[text.index("<nav") :]
+    tested, *verdicts = map(int, re.findall(r"(?:Of |, | and )(\d+) ", opening[opening.index("Of ") :]))
+    assert tested == sum(verdicts)
+
+
 def test_texts_from_outside_are_escaped(tmp_path):
     run = {"settings": {"solver": "<script>alert(1)</script>"}, "stages": {"<b>x": 1.0}}
     folder = write_results(tmp_path, runs=1, keep="variant == 'case2' and route == 'kernel'", run=run)

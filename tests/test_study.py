@@ -187,6 +187,16 @@ def test_the_page_stands_alone(folder):
     assert json.loads((folder / "run.json").read_text())["finished"]
 
 
+def test_the_page_opens_with_the_answer(folder):
+    """Before any table: whether a method beats the plain kernel on each grid, and what known outliers are worth."""
+    text = build_page(folder).read_text(encoding="utf-8")
+    opening = text[text.index("<h1>") : text.index("<nav")]
+    assert [f"On the {grid} grid, without outliers in training" in opening for grid in GRIDS] == [True] * len(GRIDS)
+    best = averages(task_means(read_rows(folder)))
+    assert f"{best[best['negatives'] == '0']['gmean'].max():.1f}" in opening
+    assert f"{best[best['negatives'] != '0']['gmean'].max():.1f}" in opening
+
+
 def test_a_folder_without_rows_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="refkernel study"):
         read_rows(tmp_path)

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Builds the wheel and tests it outside the source tree: alone with its base dependencies, then the whole suite with the extras.
+# Tests a wheel outside the source tree: with its base dependencies alone, then the whole suite with the extras.
+# tools/wheel_test.sh [WHEEL]; without an argument the wheel is built first.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
+given=${1:+$(realpath "$1")}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset PYTHONPATH
@@ -10,7 +12,11 @@ pip=(-m pip --quiet --disable-pip-version-check)
 
 "${PYTHON:-python3}" -m venv "$work/venv"
 python=$work/venv/bin/python
-"$python" "${pip[@]}" wheel --no-deps --wheel-dir "$work" "$root"
+if [ -n "$given" ]; then
+    cp "$given" "$work"
+else
+    "$python" "${pip[@]}" wheel --no-deps --wheel-dir "$work" "$root"
+fi
 wheel=$(echo "$work"/refkernel-*.whl)
 cp -r "$root/tests" "$root/README.md" "$root/SECURITY.md" "$root/examples" "$root/docs" "$root/benchmarks" "$root/pyproject.toml" "$work"
 cd "$work"
@@ -30,6 +36,10 @@ if message=$("$work/venv/bin/refkernel" --version 2>&1); then
     exit 1
 fi
 grep --quiet 'pip install "refkernel\[cli\]"' <<<"$message" || { echo "$message" >&2; exit 1; }
+
+"$python" "${pip[@]}" install pytest pytest-xdist hypothesis
+base=(solver kernels kernel_algebra references more_references negatives certificates metrics auto files)
+"$python" -m pytest -n 2 --dist loadfile -p no:cacheprovider $(printf 'tests/test_%s.py ' "${base[@]}")
 
 "$python" "${pip[@]}" install "$wheel[test,check]"
 "$python" -m pytest -n 2 --dist loadfile -p no:cacheprovider

@@ -50,6 +50,12 @@ def printable(text: str) -> str:
     -------
     str
         The same text without control characters other than line ends.
+
+    Examples
+    --------
+    >>> from refkernel.exceptions import printable
+    >>> print(printable("a\\x1b[31mb"))
+    a\\x1b[31mb
     """
     return "".join(letter if letter == "\n" or not _is_control(letter) else letter.encode("unicode_escape").decode() for letter in text)
 

@@ -59,6 +59,12 @@ def geometric_mean(tpr: npt.ArrayLike, tnr: npt.ArrayLike) -> Any:
     -------
     float or ndarray
         Their geometric mean.
+
+    Examples
+    --------
+    >>> from refkernel.metrics import geometric_mean
+    >>> geometric_mean(0.9, [0.9, 0.4])
+    array([0.9, 0.6])
     """
     return np.sqrt(np.multiply(tpr, tnr))
 

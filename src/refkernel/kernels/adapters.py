@@ -182,6 +182,12 @@ def as_kernel(kernel: KernelLike) -> Kernel:
     -------
     Kernel
         The kernel object that it stands for; a kernel object is returned as it is.
+
+    Examples
+    --------
+    >>> import refkernel as rk
+    >>> rk.kernels.as_kernel("rbf")
+    RBF()
     """
     if isinstance(kernel, Kernel):
         return kernel

@@ -163,6 +163,14 @@ def open_model(path: StrPath, *, trusted: Sequence[str] = (), max_bytes: int | N
     -------
     SavedModel
         ``model`` and ``metadata``.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, refkernel as rk
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = rk.save(rk.SVDD().fit(np.eye(3)), f"{folder.name}/model.rk")
+    >>> rk.persistence.open_model(path).model
+    SVDD()
     """
     skops_io = _skops_io()
     trusted_names = _checked_names(trusted)

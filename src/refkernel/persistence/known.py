@@ -105,6 +105,12 @@ def known_types() -> frozenset[str]:
     -------
     frozenset of str
         Their full names, "module.Name".
+
+    Examples
+    --------
+    >>> from refkernel.persistence import known_types
+    >>> "refkernel.svdd.SVDD" in known_types(), "os.system" in known_types()
+    (True, False)
     """
     return objects() | functions()
 

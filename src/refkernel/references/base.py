@@ -158,6 +158,12 @@ def as_strategy(references: ReferencesLike) -> Strategy:
     -------
     Strategy
         The strategy that it stands for; a strategy is returned as it is.
+
+    Examples
+    --------
+    >>> import refkernel as rk
+    >>> rk.references.as_strategy("case3")
+    Subset()
     """
     if isinstance(references, str):
         if references not in NAMES:

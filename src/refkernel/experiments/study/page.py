@@ -14,6 +14,7 @@ from ..pages.ranks import draw_ranks
 from ..pages.svg import FAINT, INK, Drawing, canvas, styled, to_svg
 from ..pages.texts import comparison_view, duration
 from ..units import read_run
+from .answer import answer
 from .baselines import DEFAULT, TUNED
 from .findings import ARTICLE, CHOSEN, Curve, against, averages, curves, method_name, ranks, read_rows, task_means
 from .methods import GRIDS
@@ -37,6 +38,7 @@ def build_page(folder: StrPath, out: StrPath | None = None) -> Path:
         splits=run.get("settings", {}).get("splits", ""),
         tasks=list(means.index),
         runs=int(rows.groupby(["task", "split", "repeat"]).ngroups),
+        answer=answer(means, table),
         tiles=_tiles(table),
         rank_figures=[draw_ranks(found, f"methods-{grid}", f"{grid} grid") for grid in GRIDS if (found := ranks(means, grid)) is not None],
         curve_figures=[draw_curves(shown)] if (shown := curves(means)) else [],

@@ -20,6 +20,7 @@ from ...units import read_run
 from ..protocol import classifier_name, table_title, variant_name
 from ..tables import article_tables, averages, compare, counts, read_rows, summarise
 from . import figures, plot_data, views
+from .answer import answer
 from .statements import findings
 
 __all__ = ["build_report"]
@@ -44,6 +45,7 @@ def build_report(results_dir: StrPath, out: StrPath | None = None, compare_with:
     """
     rows, run = read_rows(results_dir), read_run(results_dir)
     comparison = compare(summarise(rows))
+    statements = _statements(comparison)
     return write_page(
         Path(results_dir) / "report.html" if out is None else Path(out),
         __package__,
@@ -52,7 +54,8 @@ def build_report(results_dir: StrPath, out: StrPath | None = None, compare_with:
         **_headline(comparison, run),
         **_tables(comparison),
         **_figures(rows, comparison, run, jobs),
-        statements=_statements(comparison),
+        statements=statements,
+        answer=answer(counts(comparison), statements),
         few_tasks=comparison["task"].nunique() if comparison["task"].nunique() < DECIDING_TASKS else 0,
         other=_other(comparison, run, compare_with) if compare_with is not None else None,
         provenance=_provenance(rows, run),

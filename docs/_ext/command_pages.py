@@ -1,0 +1,49 @@
+"""A page of the ``refkernel`` command: every command with its arguments and options, as ``--help`` tells them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer.main
+
+from refkernel.cli import app as command_line
+
+INTRODUCTION = """Commands
+========
+
+What the shell offers, as ``refkernel COMMAND --help`` tells it. The extra ``cli`` brings it: ``pip install "refkernel[cli]"``.
+
+"""
+
+
+def write_page(app):
+    """Write the source of the page, before Sphinx looks for sources."""
+    group = typer.main.get_command(command_line)
+    text = INTRODUCTION + "".join(_command(name, command) for name, command in group.commands.items())
+    path = Path(app.srcdir) / "api" / "commands.rst"
+    path.parent.mkdir(exist_ok=True)
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def _command(name: str, command) -> str:
+    title = f"refkernel {name}"
+    shown = [parameter for parameter in command.params if parameter.name != "help" and not getattr(parameter, "hidden", False)]
+    arguments = " ".join(parameter.name.upper() for parameter in shown if parameter.param_type_name == "argument")
+    rows = "".join(_row(parameter) for parameter in shown)
+    table = f".. list-table::\n   :widths: 34 66\n\n{rows}\n" if rows else ""
+    return f"{title}\n{'-' * len(title)}\n\n{command.help}\n\n::\n\n   {title} [OPTIONS] {arguments}\n\n{table}\n"
+
+
+def _row(parameter) -> str:
+    is_option = parameter.param_type_name == "option"
+    names = [*parameter.opts, *parameter.secondary_opts] if is_option else [parameter.name.upper()]
+    default = parameter.default if not callable(parameter.default) else None
+    shown = f" Default: ``{default}``." if is_option and default not in (None, "", False, True) else ""
+    needed = " Required." if is_option and parameter.required else ""
+    return f"   * - {', '.join(f'``{name}``' for name in names)}\n     - {' '.join((parameter.help or '').split())}{needed}{shown}\n"
+
+
+def setup(app):
+    app.connect("builder-inited", write_page, priority=410)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
