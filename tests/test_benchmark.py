@@ -149,17 +149,6 @@ def test_neighbour_distances_are_those_of_a_naive_loop(k):
     assert model.threshold_ == pytest.approx(np.quantile(own, 0.9))
 
 
-def test_auto_detector_is_used_once_it_exists(monkeypatch):
-    """The promised name is all that is needed, and what lacks it is told."""
-    monkeypatch.setattr(rk, "AutoDetector", lambda rate, **options: (rate, options), raising=False)
-    assert METHODS["auto"].make(3) == (0.05, {"random_state": 3, "n_jobs": 1})
-    assert METHODS["auto"] in methods.chosen()[0]
-    monkeypatch.delattr(rk, "AutoDetector")
-    found, notes = methods.chosen()
-    assert METHODS["auto"] not in found
-    assert any("rk.AutoDetector left out" in note for note in notes)
-
-
 def test_without_pyod_its_methods_are_left_out_with_a_note(monkeypatch):
     monkeypatch.setattr(methods.importlib.util, "find_spec", lambda name: None)
     found, notes = methods.chosen()

@@ -100,7 +100,8 @@ def test_the_plane_of_two_columns_shows_their_values_and_the_models_scores(folde
     corner = pd.DataFrame(
         {"width": [plane["x"][1]], "height": [plane["y"][0]], "depth": [frame["depth"].median()], "colour": [frame["colour"].mode()[0]]}
     )
-    assert plane["scores"][grid - 1] == pytest.approx(saved.model.score_samples(corner)[0], rel=1e-4)
+    # The page rounds values to 5 digits, of which a score's slope may make a few units of its fourth.
+    assert plane["scores"][grid - 1] == pytest.approx(saved.model.score_samples(corner)[0], rel=1e-3)
 
 
 def test_a_model_alone_has_a_page_and_so_has_one_without_a_promise(folder, tmp_path):

@@ -182,6 +182,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _values(self, X: Any) -> list[np.ndarray]:
         """What each part takes of the table: a matrix of floats, or of objects for categories."""
+        absent = [name for name in self.feature_names_in_ if name not in getattr(X, "columns", ())]
+        if absent:
+            raise ValueError(f"X lacks {len(absent)} of the {self.n_features_in_} columns of fit: {absent[0]!r} is the first.")
         types = {NUMBER: np.float64, DATE: np.float64, CATEGORY: object}
         return [X[self.feature_names_in_[places]].to_numpy(dtype=types[self.kinds[places[0]]]) for places in self.places_]
 

@@ -62,8 +62,6 @@ class Method:
         """Why it cannot run here; empty if it can."""
         if self.package == "pyod" and importlib.util.find_spec("pyod") is None:
             return "PyOD is not installed: pip install 'refkernel[benchmark]'"
-        if self.key == "auto" and not hasattr(rk, "AutoDetector"):
-            return "this version of refkernel has no AutoDetector"
         return ""
 
 
