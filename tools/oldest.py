@@ -1,5 +1,6 @@
 """Print the oldest versions that pyproject.toml promises, as pip constraints: every ``name>=version`` becomes ``name==version``."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -9,7 +10,8 @@ PROJECT = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_t
 def oldest() -> list[str]:
     """Constraints from the dependencies and all extras."""
     groups = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
-    return sorted({requirement.replace(">=", "==") for group in groups for requirement in group if ">=" in requirement})
+    minima = (requirement.replace(">=", "==") for group in groups for requirement in group if ">=" in requirement)
+    return sorted({re.sub(r"\[.*?\]", "", minimum) for minimum in minima})  # pip accepts no extras in constraints
 
 
 if __name__ == "__main__":
