@@ -373,7 +373,7 @@ def test_a_loaded_model_takes_data_frames_with_dates_and_other_columns(tmp_path)
     assert found.rows.tolist() == np.flatnonzero(scored["label"] == -1).tolist()
     assert found.changes[found.rows.tolist().index(3)][0].name == "temperature"
     with pytest.raises(ValueError, match=r"when holds dates: pass them as pandas\.to_datetime"):
-        model.predict(rows)
+        model.predict(rows.assign(when=rows["when"].astype(str)))
     with pytest.raises(TypeError, match=r"takes 4 columns by name \(temperature, flow, machine, …\)"):
         model.predict(rows.to_numpy())
 
