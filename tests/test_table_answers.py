@@ -358,6 +358,46 @@ def test_the_onnx_graph_answers_as_the_table_model(model, tmp_path):
     assert (label.ravel()[[0, 2, 3, 4]] == -1).all()
 
 
+def test_a_loaded_model_takes_data_frames_with_dates_and_other_columns(tmp_path):
+    """Scores are those of the command; dates as text and arrays without names are refused in words; changes name dates."""
+    train = machines()[["temperature", "flow", "machine"]].assign(when=visits(300)["when"])
+    fit(train, tmp_path)
+    rows = train.head(20).copy()
+    rows.loc[3, "temperature"] = 300.0
+    scored, _ = score(rows, tmp_path)
+    model = rk.load(tmp_path / "m.rk")
+    dated = rows.assign(when=pd.to_datetime(rows["when"]), note="kept")[["note", "when", "machine", "flow", "temperature"]]
+    for frame in (dated, dated.assign(when=dated["when"].dt.tz_localize("UTC"))):
+        np.testing.assert_allclose(model.score_samples(frame), scored["score"], rtol=1e-12)
+    found = rk.counterfactuals(model, dated)
+    assert found.rows.tolist() == np.flatnonzero(scored["label"] == -1).tolist()
+    assert found.changes[found.rows.tolist().index(3)][0].name == "temperature"
+    with pytest.raises(ValueError, match=r"when holds dates: pass them as pandas\.to_datetime"):
+        model.predict(rows.assign(when=rows["when"].astype(str)))
+    with pytest.raises(TypeError, match=r"takes 4 columns by name \(temperature, flow, machine, …\)"):
+        model.predict(rows.to_numpy())
+
+
+def test_the_onnx_graph_of_a_model_file_needs_no_rows(tmp_path):
+    pytest.importorskip("skl2onnx")
+    fit(machines()[["temperature", "machine"]].assign(when=visits(300)["when"]), tmp_path)
+    graph = rk.to_onnx(rk.load(tmp_path / "m.rk")).graph
+    assert {entry.name: entry.type.tensor_type.elem_type for entry in graph.input} == {"temperature": 11, "machine": 8, "when": 11}
+
+
+def test_a_change_of_a_date_is_written_as_a_date():
+    change = rk.explanations.Change("when", 0.0, 86_400.0, 86_400.0, 90_000.0, is_date=True)
+    assert str(change) == "accepted if when were >= 1970-01-02 (and <= 1970-01-02 01:00)"
+
+
+def test_both_figures_about_made_up_outliers_are_of_the_same_rows(tmp_path):
+    """An AUROC is at least what the point (false alarms, caught) of its curve allows, and at most that."""
+    fit(machines(), tmp_path)
+    training = rk.read_about(tmp_path / "m.rk")["about"]["training"]
+    caught, rate = training["made_up_caught"], training["false_alarm_rate"]
+    assert caught * (1 - rate) - 0.02 <= training["made_up_auc"] <= 1 - rate * (1 - caught) + 0.02
+
+
 def test_what_training_knew_is_shown_by_inspect(tmp_path):
     fit(machines(), tmp_path)
     output = run("inspect", tmp_path / "m.rk")

@@ -19,10 +19,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ._distances import squared_norms
-from ._encoding import TableEncoder
+from ._encoding import CATEGORY, TableEncoder
 from ._onnx_auto import Node, Ops, auto_detector, integers, numbers
 from ._onnx_table import table_encoder
 from .auto import AutoDetector
@@ -78,7 +79,8 @@ def to_onnx(model: Any, X: Any = None, *, target_opset: int | dict[str, int] | N
         Laplacian, Linear, Polynomial, Sigmoid, for a classifier itself or under a reference map or kernel.
     X : array-like or DataFrame of shape (n_samples, n_features), optional
         Samples of the type that the graph should take: float32, float64 or integers. A DataFrame gives one input for each
-        column. By default one input ``X`` of float32.
+        column. By default one input ``X`` of float32; for a model of ``refkernel fit`` one input of shape (n_samples, 1) for each
+        column: texts for categories (missing: empty), float64 for numbers and for dates, in seconds since 1970 (missing: NaN).
     target_opset : int or dict, optional
         The ONNX operator set to use, 12 or later; skl2onnx chooses by default.
 
@@ -105,7 +107,7 @@ def to_onnx(model: Any, X: Any = None, *, target_opset: int | dict[str, int] | N
     """
     check_is_fitted(model)
     model = getattr(model, "best_estimator_", model)
-    types = [("X", FloatTensorType([None, model.n_features_in_]))] if X is None else guess_initial_types(_as_samples(X))
+    types = _default_types(model) if X is None else guess_initial_types(_as_samples(X))
     try:
         return skl2onnx.to_onnx(model, initial_types=types, target_opset=target_opset)
     except (MissingConverter, MissingShapeCalculator) as error:
@@ -409,9 +411,20 @@ def _dense(rows: Any) -> np.ndarray:
     return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
 
 
+def _default_types(model: Any) -> list[tuple[str, Any]]:
+    """One input of float32; for a model of ``refkernel fit``, whose columns are known, one for each of them."""
+    encoder = model[0] if isinstance(model, Pipeline) else model
+    if not isinstance(encoder, TableEncoder):
+        return [("X", FloatTensorType([None, model.n_features_in_]))]
+    named = zip(encoder.feature_names_in_, encoder.kinds, strict=True)
+    return [(str(name), (StringTensorType if kind == CATEGORY else DoubleTensorType)([None, 1])) for name, kind in named]
+
+
 def _as_samples(X: Any) -> Any:
     """X in a form whose types skl2onnx can read: a DataFrame, or a numeric array with samples in rows."""
     if hasattr(X, "columns"):
+        if any(kind.kind == "M" for kind in X.dtypes):
+            raise ValueError("A graph takes dates as float64 in seconds since 1970: pass X with such columns.")
         return X
     X = X.toarray() if sp.issparse(X) else np.asarray(X)
     if X.ndim != 2 or X.dtype.kind not in "fiu":

@@ -15,7 +15,7 @@ from .._validation import OUTLIER
 from .column import CATEGORY, DATE, NUMBER, Column
 from .parts import CategoryPart, DatePart, NumbersPart
 
-__all__ = ["TableEncoder"]
+__all__ = ["TableEncoder", "dates_as_seconds"]
 
 UNEXPECTED = 0.01
 """The share of new rows that may bring a category that was never seen and be flagged for it, over all columns."""
@@ -38,7 +38,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     kinds : sequence of str
-        "number", "category" or "date" for each column. Dates are seconds since 1970.
+        "number", "category" or "date" for each column. Dates are seconds since 1970, or pandas' dates, those without a zone as UTC.
     standardise : bool, default=False
         Whether encoded columns get a common scale here. AutoDetector scales by itself, and takes ``units_``.
 
@@ -182,11 +182,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _values(self, X: Any) -> list[np.ndarray]:
         """What each part takes of the table: a matrix of floats, or of objects for categories."""
-        absent = [name for name in self.feature_names_in_ if name not in getattr(X, "columns", ())]
+        if not hasattr(X, "columns"):
+            some = ", ".join(self._names([*range(min(self.n_features_in_, 3))]))
+            raise TypeError(f"The model takes {self.n_features_in_} columns by name ({some}, …): pass a data frame.")
+        absent = [name for name in self.feature_names_in_ if name not in X.columns]
         if absent:
             raise ValueError(f"X lacks {len(absent)} of the {self.n_features_in_} columns of fit: {absent[0]!r} is the first.")
-        types = {NUMBER: np.float64, DATE: np.float64, CATEGORY: object}
-        return [X[self.feature_names_in_[places]].to_numpy(dtype=types[self.kinds[places[0]]]) for places in self.places_]
+        readers = {NUMBER: _floats, DATE: dates_as_seconds, CATEGORY: _objects}
+        return [readers[self.kinds[places[0]]](X[self.feature_names_in_[places]]) for places in self.places_]
 
     def _missing(self, values: list[np.ndarray]) -> np.ndarray:
         return self._by_column([part.is_missing(v) for part, v in zip(self.parts_, values, strict=True)])
@@ -202,3 +205,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for places, mine in zip(self.places_, found, strict=True):
             ordered[:, places] = mine
         return ordered
+
+
+def _floats(part: Any) -> np.ndarray:
+    return np.asarray(part.to_numpy(dtype=np.float64))
+
+
+def _objects(part: Any) -> np.ndarray:
+    return np.asarray(part.to_numpy(dtype=object))
+
+
+def dates_as_seconds(part: Any) -> np.ndarray:
+    """A column of dates as seconds since 1970."""
+    (kind,), (name,) = part.dtypes, part.columns
+    if kind.kind == "M":
+        dates = part[name].dt.tz_convert(None) if getattr(kind, "tz", None) else part[name]
+        dates = dates.to_numpy().astype("datetime64[us]")
+        return np.where(np.isnat(dates), np.nan, dates.astype(np.int64) / 1e6)[:, None]
+    try:
+        return _floats(part)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} holds dates: pass them as pandas.to_datetime makes them, or as seconds since 1970.") from error

@@ -16,7 +16,7 @@ from .._progress import progress
 from .._training import TrainingRows, training_rows
 from .._typing import RandomStateLike
 from .._validation import as_labels, is_number
-from ..calibration import benjamini_hochberg, least_rate, promise
+from ..calibration import benjamini_hochberg, least_rate, needed_samples, promise
 from ..calibration.promise import Promise, check_rate
 from ..pseudo_outliers import as_pseudo_outliers
 from ..sources import as_source, is_source
@@ -267,8 +267,8 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         except ValueError:
             kept = Promise(n, 1, least_rate(n))
             warnings.warn(
-                f"{n} normal rows promise no less than {100 * least_rate(n):.2g} %: false_alarm_rate={rate:g} needs more "
-                "rows. The lowest rate that can be promised is used.",
+                f"{n} normal rows promise no less than {100 * least_rate(n):.2g} %: false_alarm_rate={rate:g} needs "
+                f"{needed_samples(rate)}. The lowest rate that can be promised is used.",
                 UserWarning,
                 stacklevel=3,
             )

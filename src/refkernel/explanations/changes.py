@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._encoding.encoder import dates_as_seconds
 from .explanation import names_of
-from .normal import Normal, written
+from .normal import Normal
 from .ranges import normals_of_model
 
 __all__ = ["Change", "Counterfactuals", "counterfactuals"]
@@ -28,6 +29,9 @@ HALVINGS = 30
 
 DIGITS = 4
 """Significant digits of the ends of an interval."""
+
+MINUTE = 60.0
+"""The ends of an interval of dates are whole minutes."""
 
 BLOCK = 4096
 """Rows that are scored at a time."""
@@ -49,6 +53,8 @@ class Change:
         The ends of the interval of accepted values around it, as far as values were tried.
     levels : tuple, default=()
         All categories that are accepted.
+    is_date : bool, default=False
+        Whether the numbers are seconds since 1970.
 
     Examples
     --------
@@ -63,11 +69,12 @@ class Change:
     low: float | None = None
     high: float | None = None
     levels: tuple[Any, ...] = ()
+    is_date: bool = False
 
     def __str__(self) -> str:
         if self.low is None or self.high is None:
             return f"accepted if {self.name} were {' or '.join(map(str, self.levels))}"
-        low, high = written(self.low), written(self.high)
+        low, high = map(Normal(is_date=self.is_date).written, (self.low, self.high))
         if low == high:
             return f"accepted if {self.name} were {low}"
         above = self.nearest == self.high
@@ -149,14 +156,23 @@ def counterfactuals(model: Any, X: Any, *, ranges: Mapping[str, Any] | None = No
     X = X if hasattr(X, "shape") else np.asarray(X)
     names = names_of(model, X)
     normals = _normals(model, names, ranges or {})
+    X = _in_order(model, X)
     flagged = np.flatnonzero(np.asarray(model.decision_function(X)) < 0)
     found: list[list[tuple[float, Change]]] = [[] for _ in flagged]
     for number, normal in enumerate(normals):
         if normal is not None and flagged.size:
             search = _levels if normal.low is None else _intervals
-            for place, distance, change in search(_Column(model, X, flagged, number, names[number]), normal):
+            for place, distance, change in search(_Column(model, X, flagged, number, names[number], normal.is_date), normal):
                 found[place].append((distance, change))
     return Counterfactuals(flagged, [[change for _, change in sorted(each, key=lambda pair: pair[0])] for each in found])
+
+
+def _in_order(model: Any, X: Any) -> Any:
+    """The columns of a data frame that the model was fitted on, in that order, if all of them are there."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None or not hasattr(X, "columns") or not set(names) <= set(X.columns):
+        return X
+    return X[list(names)]
 
 
 @dataclass(frozen=True)
@@ -168,12 +184,15 @@ class _Column:
     rows: np.ndarray
     number: int
     name: str
+    is_date: bool
 
     @property
     def cells(self) -> np.ndarray:
-        """What the rows have there."""
-        column = self.X.iloc[:, self.number] if hasattr(self.X, "iloc") else self.X[:, self.number]
-        return np.asarray(column)[self.rows]
+        """What the rows have there; dates in seconds."""
+        if not hasattr(self.X, "iloc"):
+            return np.asarray(self.X[:, self.number])[self.rows]
+        column = self.X.iloc[:, [self.number]]
+        return (dates_as_seconds(column) if self.is_date else np.asarray(column))[self.rows, 0]
 
     def decisions(self, places: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Decision values of the rows at these places with these values."""
@@ -226,7 +245,7 @@ def _bracketed(column: _Column, places: np.ndarray, tried: np.ndarray, inside: n
     nearest = np.where(np.abs(low - cells) < np.abs(high - cells), low, high)
     distance = np.nan_to_num(np.abs(nearest - cells) / width)  # a missing cell moves by nothing
     rows = zip(places.tolist(), distance.tolist(), cells.tolist(), nearest.tolist(), low.tolist(), high.tolist(), strict=True)
-    return [(place, far, Change(column.name, cell, value, a, b)) for place, far, cell, value, a, b in rows]
+    return [(place, far, Change(column.name, cell, value, a, b, is_date=column.is_date)) for place, far, cell, value, a, b in rows]
 
 
 def _run(inside: np.ndarray, away: np.ndarray) -> tuple[int, int]:
@@ -253,7 +272,7 @@ def _halved(column: _Column, places: np.ndarray, accepted: np.ndarray, rejected:
 def _rounded(column: _Column, places: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Both ends moved inward to numbers of few digits, where the model accepts these."""
     size = np.maximum(np.abs(low), np.abs(high))
-    unit = 10.0 ** (np.floor(np.log10(np.where(size > 0.0, size, 1.0))) - DIGITS + 1)
+    unit = MINUTE if column.is_date else 10.0 ** (np.floor(np.log10(np.where(size > 0.0, size, 1.0))) - DIGITS + 1)
     shorter = np.ceil(low / unit) * unit, np.floor(high / unit) * unit
     fits = shorter[0] <= shorter[1]
     ends = []

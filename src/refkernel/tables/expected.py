@@ -14,6 +14,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
 from .._validation import OUTLIER
+from ..auto import AutoDetector
+from ..auto.judging import auroc
 from ..pseudo_outliers import as_pseudo_outliers
 
 CONFIDENCE = 0.9
@@ -32,9 +34,9 @@ MADE_UP_KIND = "permuted_and_box"
 
 
 def expectations(model: Pipeline, X: pd.DataFrame, y: np.ndarray, seed: int) -> dict[str, Any]:
-    """False alarms on held-out targets (unless the model promises a rate by itself), and the share of made-up outliers that is caught."""
+    """False alarms on held-out targets (unless the model promises a rate by itself), and what becomes of made-up outliers."""
     held_out = {} if hasattr(model[-1], "false_alarm_rate_") else _held_out(model, X, y, seed)
-    return held_out | {"made_up_caught": _caught(model, X[y != OUTLIER], seed)}
+    return held_out | _made_up(model, X[y != OUTLIER], seed)
 
 
 def _held_out(model: Pipeline, X: pd.DataFrame, y: np.ndarray, seed: int) -> dict[str, Any]:
@@ -56,12 +58,16 @@ def _held_out(model: Pipeline, X: pd.DataFrame, y: np.ndarray, seed: int) -> dic
     return {**measured_rate("false_alarm", np.concatenate(flagged)), "held_out_rows": int(sum(map(len, flagged)))}
 
 
-def _caught(model: Pipeline, normal: pd.DataFrame, seed: int) -> float:
+def _made_up(model: Pipeline, normal: pd.DataFrame, seed: int) -> dict[str, float]:
+    """The share of made-up outliers that is caught and, where training rows were scored as new ones, the AUROC against these."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # tables so small that made-up rows repeat training rows
         encoded = np.asarray(model[:-1].transform(normal), dtype=np.float64)
         rows = as_pseudo_outliers(MADE_UP_KIND).draw(encoded, MADE_UP, check_random_state(seed))
-        return float((model[-1].predict(rows) == OUTLIER).mean())
+        found = {"made_up_caught": float((model[-1].predict(rows) == OUTLIER).mean())}
+        if isinstance(model[-1], AutoDetector):
+            found["made_up_auc"] = auroc(-model[-1].calibration_, -model[-1].score_samples(rows))
+    return found
 
 
 def measured_rate(name: str, flagged: np.ndarray) -> dict[str, Any]:
