@@ -18,6 +18,7 @@ large: seconds at n = 1,000 and 100,000, d = 20; in brackets those of all proces
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import time
 import warnings
@@ -185,33 +186,33 @@ def robust_scorers():
 def contamination(options):
     sources = chosen(find_tables(), tuple(options.tables.split(",")) if options.tables else ())
     jobs = (delayed(contaminated_table)(source, seed, options.most_rows) for source in sources for seed in range(options.seeds))
+    print(
+        "AUROC and, in brackets, share of new normal rows rejected at a false-alarm rate of 5 %, in percent:", ", ".join(robust_scorers())
+    )
     found = {}
-    for rows in Parallel(n_jobs=options.jobs)(jobs):
-        for table, share, name, *values in rows:
-            found.setdefault((name, share), {}).setdefault(table, []).append(values)
-    counts = {share: len(found["IsolationForest()", share]) for share in SHARES}
-    print("AUROC and share of new normal rows rejected at a false-alarm rate of 5 %, in percent; number of tables in brackets")
-    print(f"{'':36}" + "".join(f"{f'{100 * share:g} % ({counts[share]})':>14}" for share in SHARES))
-    for name in robust_scorers():
-        means = [np.mean([np.mean(values, axis=0) for values in found[name, share].values()], axis=0) for share in SHARES]
-        print(f"{name:36}" + "".join(f"{100 * auc:7.1f} {f'({100 * rejected:.1f})' if rejected >= 0 else '':6}" for auc, rejected in means))
-    print("\nAUROC by table: contamination=share / IsolationForest")
-    for table in sorted(found["IsolationForest()", 0.0]):
-        pairs = [[found[name, share].get(table) for name in ("AutoDetector(contamination=share)", "IsolationForest()")] for share in SHARES]
-        shown = [" / ".join(f"{100 * np.mean(values, axis=0)[0]:.1f}" for values in pair) if pair[0] else "" for pair in pairs]
-        print(f"{table:16}" + "".join(f"{text:>16}" for text in shown))
+    for table, seed, share, values in itertools.chain.from_iterable(Parallel(n_jobs=options.jobs, return_as="generator_unordered")(jobs)):
+        found.setdefault(share, {}).setdefault(table, []).append(values)
+        print(f"{table:14}{seed:2}{100 * share:4g} %  {in_percent(values)}", flush=True)
+    for share, tables in sorted(found.items()):
+        means = np.mean([np.mean(values, axis=0) for values in tables.values()], axis=0)
+        print(f"mean of {len(tables):2} tables{100 * share:4g} %  {in_percent(means)}")
+
+
+def in_percent(values):
+    return "  ".join(f"{100 * auc:5.1f} {'' if np.isnan(rejected) else f'({100 * rejected:4.1f})':6}" for auc, rejected in values)
 
 
 def contaminated_table(source, seed, most_rows):
-    """(table, share, detector, AUROC, share of rejected normal rows or NaN) for every share and detector."""
+    """(table, seed, share, (AUROC, share of rejected normal rows or NaN) of every detector) for every share."""
     warnings.simplefilter("ignore")
     X, is_outlier = source.read()
     rows = []
     for share, (train, test, outlying) in contaminated(X, is_outlier, seed, most_rows or len(X)):
-        for name, score in robust_scorers().items():
-            values, rejected = score(X[train], X[test], share)
-            false_alarms = np.nan if rejected is None else rejected[~outlying].mean()
-            rows.append((source.name, share, name, roc_auc_score(outlying, -values), false_alarms))
+        values = []
+        for score in robust_scorers().values():
+            found, rejected = score(X[train], X[test], share)
+            values.append((roc_auc_score(outlying, -found), np.nan if rejected is None else rejected[~outlying].mean()))
+        rows.append((source.name, seed, share, values))
     return rows
 
 
