@@ -76,7 +76,8 @@ class AutoDetector(OutlierMixin, BaseEstimator):
     contamination : float in [0, 0.5) or "auto", default=0.0
         The share of the training rows that may be unmarked outliers. Above 0, the least normal rows, twice that share, are left out of
         the descriptions; these are wide residuals with a ridge that grows with the share, so that few rows explain little; and
-        the threshold follows all rows but the least normal share. "auto" is 0.05.
+        the threshold follows all rows but the least normal share, so that too large a share costs as many more false alarms. "auto" is
+        0.05.
     units : array-like of shape (n_features,), optional
         How much counts as much as a standard deviation, column by column, for columns whose scale is known, such as one-hot columns;
         NaN for columns that are standardised. By default all are.
@@ -119,7 +120,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
     the promise is approximate. On real tables of at least 35 rows it held within two percentage points.
 
     The references of the residuals are at most 1,000 rows, drawn at random. Neighbours are searched among all rows (up to 100,000), and
-    up to 10,000 rows calibrate. Scaling uses all rows.
+    up to 10,000 rows calibrate (a few more with contamination). Scaling uses all rows. With contamination there are no neighbours.
 
     A row that differs in a column that was constant in training is far away.
 
