@@ -267,6 +267,47 @@ def test_contamination_leaves_out_unmarked_outliers():
     assert "leaving out" in rk.AutoDetector(contamination="auto").fit(X).choice_
 
 
+def with_a_cluster(seed, normals, outliers):
+    """Normal rows in four columns, and outliers close together, three standard deviations away in each column."""
+    rng = np.random.default_rng(seed)
+    return np.vstack([rng.normal(size=(normals, 4)), 3.0 + 0.3 * rng.normal(size=(outliers, 4))]), np.repeat([0, 1], [normals, outliers])
+
+
+@every_seed
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.1])
+def test_outliers_among_the_rows_do_not_hide_others_like_them(seed, share):
+    """A cluster in training does not make its like look normal, and the threshold keeps its rate on new normal rows."""
+    X, _ = with_a_cluster(seed, 400, round(share * 400 / (1 - share)))
+    new, outlying = with_a_cluster(100 + seed, 2000, 100)
+    model = rk.AutoDetector(contamination=share).fit(X)
+    assert roc_auc_score(outlying, -model.score_samples(new)) > 0.98
+    assert 0.02 < np.mean(model.predict(new[outlying == 0]) == -1) < 0.09
+    assert np.mean(model.predict(new[outlying == 1]) == -1) > 0.9
+
+
+def test_all_rows_but_the_contamination_calibrate():
+    X, _ = with_a_cluster(0, 380, 20)
+    model = rk.AutoDetector(contamination=0.05).fit(X)
+    assert "leaving out 40 of 400" in model.choice_
+    assert model.calibration_.size == 380
+    assert not np.isin(np.arange(380, 400), model._rows).any()
+
+
+def test_few_equal_references_explain_no_more_than_the_ridge_allows():
+    """c equal references explain c / (c + ridge) of a sample like them, and c - 1 of them that much less of each other."""
+    Z = np.vstack([np.zeros((4, 2)), np.full((60, 2), 1e3)])
+    residual = Residuals(columns(Z), (0.01,), ridge=8.0).fit()
+    assert residual.score(np.zeros((1, 2)))[0, 0] == pytest.approx(1.0 - 4.0 / 12.0)
+    assert residual.left_out(np.arange(1))[0, 0] == pytest.approx(1.0 - 3.0 / 11.0)
+
+
+def test_a_robust_detector_survives_a_file(tmp_path):
+    X, _ = with_a_cluster(0, 380, 20)
+    model = rk.AutoDetector(contamination=0.05).fit(X)
+    rk.save(model, tmp_path / "model.rk")
+    np.testing.assert_array_equal(rk.load(tmp_path / "model.rk").decision_function(X), model.decision_function(X))
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

@@ -108,13 +108,15 @@ class Residuals(BaseEstimator):
 
     It is the squared distance from the references' span in the kernel's space, with a ridge; also a Gaussian process's variance. There
     is one score for each of ``scales``, the widths as multiples of the mean distance. With ``roots`` D adds up the square roots of the
-    columns' differences: many small ones then weigh more than few large ones.
+    columns' differences: many small ones then weigh more than few large ones. c equal references explain c / (c + ridge) of a sample
+    like them, so groups of fewer references than ``ridge`` stand out themselves.
     """
 
-    def __init__(self, columns: np.ndarray, scales: tuple[float, ...], roots: bool = False) -> None:
+    def __init__(self, columns: np.ndarray, scales: tuple[float, ...], roots: bool = False, ridge: float = RIDGE) -> None:
         self.columns = columns
         self.scales = scales
         self.roots = roots
+        self.ridge = ridge
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -128,8 +130,8 @@ class Residuals(BaseEstimator):
             D = self._distances(self.columns.T)
             mean = float(D.mean()) or 1.0
             self._widths = [scale * mean for scale in self.scales]
-            self._roots = [_inverse_root(np.exp(D / -width)) for width in self._widths]
-            self._left_out = np.array([1.0 / squared_norms(root) - RIDGE for root in self._roots])
+            self._roots = [_inverse_root(np.exp(D / -width), self.ridge) for width in self._widths]
+            self._left_out = np.array([1.0 / squared_norms(root) - self.ridge for root in self._roots])
         return self
 
     def forget(self) -> None:
@@ -164,9 +166,9 @@ class Residuals(BaseEstimator):
         return D
 
 
-def _inverse_root(K: np.ndarray) -> np.ndarray:
+def _inverse_root(K: np.ndarray, ridge: float) -> np.ndarray:
     """Upper triangular U with UU' = (K + ridge I)^-1. Overwrites K."""
-    K.flat[:: len(K) + 1] = 1.0 + RIDGE
+    K.flat[:: len(K) + 1] = 1.0 + ridge
     L, _ = lapack.dpotrf(K.T, lower=1, clean=1, overwrite_a=1)
     inverse, _ = lapack.dtrtri(L, lower=1)
     return np.ascontiguousarray(inverse.T)

@@ -24,13 +24,20 @@ from ..sources.labels import Labels, sampled
 from .descriptions import Neighbours, Residuals
 from .evidence import Evidence
 from .judging import auroc, balanced_rate, standard_error
-from .trimming import trimmed
+from .trimming import robust_ridge, trimmed
 from .views import KINDS, ColumnView
 
 __all__ = ["AutoDetector"]
 
+PLAIN, BENT = range(len(KINDS))
 SCALES, ROOT_SCALES = (0.1, 1.0), (1.0, 3.0)
 """Widths of the residuals of distances and of root distances, as multiples of the mean distance."""
+
+STEPS = ((PLAIN, None, ()), (PLAIN, False, SCALES), (PLAIN, True, ROOT_SCALES), (BENT, None, ()), (BENT, False, SCALES))
+"""(view, roots, scales): neighbours where roots is None, else residuals."""
+
+ROBUST_STEPS = ((PLAIN, False, (1.0,)), (PLAIN, True, ROOT_SCALES), (BENT, False, (1.0,)))
+"""Where outliers may be among the rows: one that was not left out is near all outliers like it, and a narrow kernel sees little else."""
 
 MOST_REFERENCES = 1000
 """References of a residual: its matrix holds 8 MB, its cost grows with their cube, and twice as many rank no table better."""
@@ -67,8 +74,10 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         The share of new normal samples that ``predict`` may reject. "balanced" takes ``balanced_rate_``: the harder made-up outliers are
         to tell from normal rows, the more rows are rejected.
     contamination : float in [0, 0.5) or "auto", default=0.0
-        The share of the training rows that may be unmarked outliers. The least normal rows, twice that share, are left out;
-        "auto" is 0.05. 0 leaves out nothing.
+        The share of the training rows that may be unmarked outliers. Above 0, the least normal rows, twice that share, are left out of
+        the descriptions; these are wide residuals with a ridge that grows with the share, so that few rows explain little; and
+        the threshold follows all rows but the least normal share, so that too large a share costs as many more false alarms. "auto" is
+        0.05.
     units : array-like of shape (n_features,), optional
         How much counts as much as a standard deviation, column by column, for columns whose scale is known, such as one-hot columns;
         NaN for columns that are standardised. By default all are.
@@ -111,7 +120,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
     the promise is approximate. On real tables of at least 35 rows it held within two percentage points.
 
     The references of the residuals are at most 1,000 rows, drawn at random. Neighbours are searched among all rows (up to 100,000), and
-    up to 10,000 rows calibrate. Scaling uses all rows.
+    up to 10,000 rows calibrate (a few more with contamination). Scaling uses all rows. With contamination there are no neighbours.
 
     A row that differs in a column that was constant in training is far away.
 
@@ -173,12 +182,14 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         random_state = check_random_state(0 if self.random_state is None else self.random_state)
         self._unit, normal = _moderate(rows.X_targets)
         units = self._units()
-        kept = np.arange(len(normal)) if share == 0 else trimmed(normal, share)
-        normal = normal[kept]
-        self._rows = rows.targets[kept][self._learn(normal, units, random_state)]
-        self._judge(normal, rows.X[rows.outliers] / self._unit, random_state)
+        kept = np.arange(len(normal)) if share == 0 else trimmed(normal, share, random_state)
+        calibrating = kept[self._learn(normal[kept], units, share, random_state)]
+        if len(kept) < len(normal):
+            calibrating = np.concatenate([calibrating, self._readmitted(normal, kept, share)])
+        self._rows = rows.targets[calibrating]
+        self._judge(normal[kept], rows.X[rows.outliers] / self._unit, random_state)
         self._calibrate()
-        self.choice_ = self._in_words(len(normal), rows.targets.size)
+        self.choice_ = self._in_words(len(kept), rows.targets.size)
         return self
 
     def _training_rows(self, X: Any, y: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None) -> TrainingRows:
@@ -206,7 +217,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
             raise ValueError(f"units={self.units!r} must be {self.n_features_in_} positive numbers or NaN, one for each column.")
         return units / self._unit
 
-    def _learn(self, normal: np.ndarray, units: np.ndarray | None, random_state: np.random.RandomState) -> np.ndarray:
+    def _learn(self, normal: np.ndarray, units: np.ndarray | None, share: float, random_state: np.random.RandomState) -> np.ndarray:
         """Learn views and descriptions; return the numbers of the rows that calibrate, each left out of what describes it."""
         n = len(normal)
         chosen = np.arange(n) if n <= MOST_NEIGHBOURS else np.sort(random_state.permutation(n)[:MOST_NEIGHBOURS])
@@ -216,15 +227,15 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         self._views = [ColumnView(kind, units).fit(normal) for kind in KINDS]
         self._parts: list[tuple[int, Any]] = []
         held = []
-        plain, bent = range(len(KINDS))
-        steps = [(plain, None), (plain, False), (plain, True), (bent, None), (bent, False)]
-        for v, roots in progress(steps, len(steps), self.verbose, "descriptions"):
+        steps = ROBUST_STEPS if share else STEPS
+        ridge = robust_ridge(share, len(references))
+        for v, roots, scales in progress(steps, len(steps), self.verbose, "descriptions"):
             Z = self._views[v].transform(described)
             if roots is None:
                 part: Any = Neighbours(np.ascontiguousarray(Z.T)).fit()
                 held.append(part.left_out(np.concatenate([references, others])))
             else:
-                part = Residuals(np.ascontiguousarray(Z[references].T), ROOT_SCALES if roots else SCALES, roots).fit()
+                part = Residuals(np.ascontiguousarray(Z[references].T), scales, roots, ridge).fit()
                 held.append(np.hstack([part.left_out(np.arange(len(references))), part.score(Z[others])]))
             part.forget()
             self._parts.append((v, part))
@@ -232,6 +243,20 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         self._evidence = [Evidence(scores).fit() for scores in self._held]
         self._used = np.ones(len(self._held), dtype=bool)
         return chosen[np.concatenate([references, others])]
+
+    def _readmitted(self, normal: np.ndarray, kept: np.ndarray, share: float) -> np.ndarray:
+        """Let normal rows calibrate that were left out with the outliers: all but the least normal share of the rows. Return their numbers.
+
+        Without them the threshold would follow the most normal rows, and reject more new ones than promised. Where a sample of the rows
+        calibrates, as large a sample of these joins it.
+        """
+        left_out = np.setdiff1d(np.arange(len(normal)), kept)
+        scores = self._part_scores(normal[left_out])
+        normals = len(left_out) - round(share * len(normal))
+        every = len(kept) / self._held.shape[1]
+        chosen = np.argsort(self._combined(scores), kind="stable")[np.arange(0, normals, every).astype(np.intp)]
+        self._held = np.hstack([self._held, scores[:, chosen]])
+        return left_out[chosen]
 
     def _judge(self, normal: np.ndarray, outliers: np.ndarray, random_state: np.random.RandomState) -> None:
         """Try each description on made-up and known outliers; known outliers decide which descriptions are used."""
