@@ -96,9 +96,9 @@ def test_the_plane_of_two_columns_shows_their_values_and_the_models_scores(folde
     run("report", folder / "model.rk", folder / "new.csv", "--features", "width,height", "--out", tmp_path / "page.html")
     plane, frame = data_of(tmp_path / "page.html")["plane"], pd.read_csv(folder / "new.csv")
     np.testing.assert_allclose(plane["points"][0], frame["width"], rtol=1e-4)
-    grid, saved = plane["grid"], load_table_model(folder / "model.rk")
+    grid, saved, train = plane["grid"], load_table_model(folder / "model.rk"), pd.read_csv(folder / "train.csv")
     corner = pd.DataFrame(
-        {"width": [plane["x"][1]], "height": [plane["y"][0]], "depth": [frame["depth"].median()], "colour": [frame["colour"].mode()[0]]}
+        {"width": [plane["x"][1]], "height": [plane["y"][0]], "depth": [train["depth"].median()], "colour": [train["colour"].mode()[0]]}
     )
     # The page rounds values to 5 digits, of which a score's slope may make a few units of its fourth.
     assert plane["scores"][grid - 1] == pytest.approx(saved.model.score_samples(corner)[0], rel=1e-3)

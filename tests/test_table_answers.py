@@ -17,6 +17,7 @@ from sklearn.preprocessing import OneHotEncoder
 from typer.testing import CliRunner
 
 import refkernel as rk
+from refkernel._encoding import TableEncoder
 from refkernel.cli import app
 from refkernel.tables import CsvFormat, load_table_model, reading
 from refkernel.tables.columns import model_input
@@ -132,6 +133,60 @@ def test_a_contradiction_is_farther_than_anything_in_a_wide_table(tmp_path):
     fit(train, tmp_path)
     scored, _ = score(train.assign(set_point=101.0), tmp_path)
     assert (scored["label"] == -1).all()
+
+
+# Numbers far outside of training
+
+
+def wide(n, seed):
+    """30 positive columns that rise and fall together, as measurements of one thing do."""
+    rng = np.random.default_rng(seed)
+    size = rng.normal(0.0, 0.2, (n, 1))
+    return pd.DataFrame(np.exp(size + rng.normal(0.0, 0.2, (n, 30)) + np.linspace(-4.0, 6.0, 30)), columns=[f"x{i}" for i in range(30)])
+
+
+@every_model
+@pytest.mark.parametrize("factor", [1000.0, 0.001])
+def test_rows_with_one_column_in_another_unit_are_flagged_and_the_column_named(model, factor, tmp_path):
+    fit(wide(200, 0), tmp_path, "--model", model)
+    rows = wide(50, 1)
+    scored, output = score(rows.assign(x7=factor * rows["x7"]), tmp_path)
+    assert (scored["label"] == -1).all()
+    assert "x7 contradicts all of training in 50 rows: they are far outside " in output
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_normal_rows_hold_no_numbers_far_outside(seed):
+    rng = np.random.default_rng(seed)
+    draws = {
+        "normal": lambda n: rng.normal(size=n),
+        "positive": lambda n: rng.normal(10.0, 1.0, n),
+        "exponential": lambda n: rng.exponential(size=n),
+        "log-normal": lambda n: np.exp(2.0 * rng.normal(size=n)),
+        "counts": lambda n: rng.poisson(2.0, n).astype(float),
+        "rounded": lambda n: rng.exponential(size=n).round(1),
+    }
+    encoder = TableEncoder(["number"] * len(draws)).fit(pd.DataFrame({name: draw(200) for name, draw in draws.items()}))
+    assert encoder.violations(pd.DataFrame({name: draw(2_000) for name, draw in draws.items()})).mean() < 0.001
+
+
+@pytest.mark.parametrize("alone", [1e6, -1e6])
+def test_a_side_on_which_a_training_value_stands_alone_has_no_limit(alone):
+    column = pd.DataFrame({"x": [*np.linspace(-1.0, 1.0, 99), alone]})
+    encoder = TableEncoder(["number"]).fit(column)
+    new = pd.DataFrame({"x": [alone, 100.0 * alone, -100.0 * alone]})
+    assert encoder.violations(new)[:, 0].tolist() == [False, False, True]
+
+
+def test_zero_may_be_a_small_number_that_was_rounded():
+    counts, lengths = np.tile(np.arange(1.0, 10.0), 20), np.linspace(7.0, 18.0, 180)
+    encoder = TableEncoder(["number", "number"]).fit(pd.DataFrame({"count": counts, "length": lengths}))
+    assert encoder.violations(pd.DataFrame({"count": [0.0], "length": [0.0]})).tolist() == [[False, True]]
+
+
+def test_dates_have_no_limits():
+    encoder = TableEncoder(["date"]).fit(pd.DataFrame({"day": 1.7e9 + 86_400.0 * np.arange(50)}))
+    assert not encoder.violations(pd.DataFrame({"day": [0.0, 4e9]})).any()
 
 
 # 3. Missing cells
@@ -336,7 +391,7 @@ def test_columns_may_have_any_name(tmp_path):
 
 @every_model
 def test_the_onnx_graph_answers_as_the_table_model(model, tmp_path):
-    """Constants, missing cells, new categories and dates; missing texts are empty ones in the graph."""
+    """Constants, missing cells, another unit, new categories and dates; missing texts are empty ones in the graph."""
     pytest.importorskip("skl2onnx")
     onnxruntime = pytest.importorskip("onnxruntime")
     train = with_holes().assign(when=visits(300)["when"])
@@ -345,6 +400,7 @@ def test_the_onnx_graph_answers_as_the_table_model(model, tmp_path):
     rows = train.astype(object).head(40)
     rows.loc[0, "set_point"], rows.loc[1, "machine"], rows.loc[3, "mode"], rows.loc[4, "flow"] = 130.0, "new", "off", np.nan
     rows.loc[2, :] = np.nan
+    rows.loc[5, "flow"] *= 1000.0
     rows.to_csv(tmp_path / "new.csv", index=False)
     saved = load_table_model(tmp_path / "m.rk")
     X = model_input(read_whole(open_table(tmp_path / "new.csv", CsvFormat())), saved.features, ".")
@@ -355,7 +411,7 @@ def test_the_onnx_graph_answers_as_the_table_model(model, tmp_path):
     expected = saved.model.decision_function(X)
     np.testing.assert_allclose(decision.ravel(), expected, rtol=0, atol=1e-9 * np.ptp(expected))
     np.testing.assert_array_equal(label.ravel(), saved.model.predict(X))
-    assert (label.ravel()[[0, 2, 3, 4]] == -1).all()
+    assert (label.ravel()[[0, 2, 3, 4, 5]] == -1).all()
 
 
 def test_a_loaded_model_takes_data_frames_with_dates_and_other_columns(tmp_path):

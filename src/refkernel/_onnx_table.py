@@ -57,8 +57,10 @@ def _numbers(op: Any, part: NumbersPart, inputs: list[Any]) -> Encoded:
         ]
     tolerance = np.where(part.median_ == 0, ZERO_TOLERANCE, TOLERANCE * np.abs(part.median_))
     away = op.Greater(op.Abs(op.Sub(filled, part.median_)), np.where(part.constant_, tolerance, np.inf))
+    low, high = part.limits_
+    far = op.Or(op.Less(filled, low), op.Greater(filled, high))
     never = op.Mul(flags, (part.missing_ == 0.0).astype(np.float64))
-    return columns, op.Max(_indicator(op, away), never), flags
+    return columns, op.Max(_indicator(op, op.Or(away, far)), never), flags
 
 
 def _category(op: Any, part: CategoryPart, inputs: list[Any]) -> Encoded:

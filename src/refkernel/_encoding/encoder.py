@@ -140,8 +140,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of bool of shape (n_samples, n_features)
-            True for another value of a constant, a missing cell where training had none, a category that was never seen where new ones
-            are not to be expected, and all missing cells of a row with more of them than any training row.
+            True for another value of a constant, a number far outside of all training values, a missing cell where training had none, a
+            category that was never seen where new ones are not to be expected, and all missing cells of a row with more of them than any
+            training row.
         """
         check_is_fitted(self)
         return self._violations(self._values(X))

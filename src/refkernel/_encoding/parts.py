@@ -2,7 +2,8 @@
 
 A part learns from the normal training rows. ``encode`` gives its encoded columns, ``units`` their units (NaN: the detector standardises the
 column), and ``violated`` is True for cells that contradict what all training rows agree on: another value of a constant, a missing value
-where none was missing, a category that was never seen where new ones are not to be expected.
+where none was missing, a number far outside of all others (see ``limits``), a category that was never seen where new ones are not to be
+expected.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .column import CATEGORY, CONSTANT, DATE, NUMBER, Column
+from .limits import limits
 
 __all__ = ["CategoryPart", "DatePart", "NumbersPart"]
 
@@ -47,6 +49,8 @@ FEWEST = 10
 MOST_LEVELS = 50
 """At most this many categories stand alone, the most frequent ones; distances take time for each."""
 
+NO_LIMITS = np.array([[-np.inf], [np.inf]])
+
 QUANTILES = (0.01, 0.25, 0.5, 0.75, 0.99)
 
 DAY, YEAR = 86_400.0, 365.2425 * 86_400.0
@@ -77,7 +81,12 @@ class NumbersPart(BaseEstimator):
         shares = np.where(is_missing, self.median_, values) / size
         std = shares.std(axis=0, ddof=1) * size
         self.mean_, self.std_ = shares.mean(axis=0) * size, np.where(std > 0, std, 1.0)
+        self.limits_ = self._limits(values)
         return self
+
+    def _limits(self, values: np.ndarray) -> np.ndarray:
+        """The smallest and the largest number of each column that training does not contradict (2 × p)."""
+        return np.where(self.constant_, NO_LIMITS, limits(values))
 
     @property
     def flagged(self) -> np.ndarray:
@@ -114,7 +123,8 @@ class NumbersPart(BaseEstimator):
         if self.constant_.any():
             tolerance = np.where(self.median_ == 0, ZERO_TOLERANCE, TOLERANCE * np.abs(self.median_))
             found |= (np.abs(values - self.median_) > tolerance) & self.constant_
-        return found
+        low, high = self.limits_
+        return found | (values < low) | (values > high)
 
     def is_missing(self, values: np.ndarray) -> np.ndarray:
         """True for cells without a value."""
@@ -159,6 +169,10 @@ class DatePart(NumbersPart):
             if varies and not self.constant_[0]
         ]
         return self
+
+    def _limits(self, values: np.ndarray) -> np.ndarray:
+        """None: time moves on."""
+        return np.repeat(NO_LIMITS, values.shape[1], axis=1)
 
     @property
     def units(self) -> list[float]:

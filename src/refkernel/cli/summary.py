@@ -143,12 +143,15 @@ def _print_worst(worst: list[dict[str, Any]]) -> None:
 
 
 def _reason(reason: dict[str, Any]) -> str:
+    cell = f"{reason['column']} = {reason['value']}"
+    if not reason["normal"]:
+        return cell
     normal = f"normal: {reason['normal']}" if reason["outside"] else f"within {reason['normal']}, but not beside the others"
-    return f"{reason['column']} = {reason['value']} ({normal})"
+    return f"{cell} ({normal})"
 
 
 def _worst(watch: Watch) -> list[dict[str, Any]]:
-    from ..tables.reasons import reasons_of
+    from ..tables.explaining import reasons_of
 
     kept = watch.worst_rows
     if kept is None:

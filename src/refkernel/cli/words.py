@@ -81,7 +81,10 @@ def far_note() -> str:
 
 def _contradiction(column: Column, result: Scored) -> str:
     """What the rows contradict in one column."""
-    rows = counted(result.violated[column.name], "row")
+    from ..explanations.ranges import normal_of
+
+    violated = result.violated[column.name]
+    rows = counted(violated, "row")
     if column.kind == "constant":
         value = column.levels[0] if column.levels else f"{column.minimum:g}"
         return f"{column.name} was always {value} in training. It is not in {rows}, which is reason enough to flag a row."
@@ -89,6 +92,7 @@ def _contradiction(column: Column, result: Scored) -> str:
         *(["it was never missing in training"] if not column.missing and result.filled[column.name] else []),
         *(["they have more missing cells than any training row"] if column.missing and result.filled[column.name] else []),
         *(["they hold categories that training never had"] if result.unseen.get(column.name) else []),
+        *([f"they are far outside {normal_of(column)}"] if not column.levels and violated > result.filled[column.name] else []),
     ]
     return f"{column.name} contradicts all of training in {rows}: {' or '.join(why)}. That is reason enough to flag a row."
 

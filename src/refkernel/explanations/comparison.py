@@ -19,12 +19,9 @@ BLOCK = 4096
 
 
 class Comparison:
-    """What each feature does first and last on the way from the most similar normal row z to a row x, on average:
+    """What each feature of a row x does to the most similar normal row z: score(z with x_g) - score(z).
 
-        ½ (score(z with x_g) - score(z)) + ½ (score(x) - score(x with z_g))
-
-    For two features these are the Shapley values of the way. They cost two scores for each feature, whatever the kernel. Only the features
-    in which x and z differ most are compared; the others get 0.
+    It costs one score for each feature, whatever the kernel. Only the features in which x and z differ most are compared; the others get 0.
     """
 
     def __init__(self, final: Any) -> None:
@@ -35,23 +32,20 @@ class Comparison:
         self._normal = rows[normal[:: max(1, normal.size // MOST_KEPT)]]
         self._scores = final.score_samples(self._normal)
 
-    def values(self, X: np.ndarray, feature: np.ndarray, count: int, most: int, scores: np.ndarray | None = None) -> np.ndarray:
+    def values(self, X: np.ndarray, feature: np.ndarray, count: int, most: int) -> np.ndarray:
         """The values of rows as the detector takes them (rows × count), for ``most`` features; ``feature`` is that of each column."""
         values = np.zeros((len(X), count))
-        scores = self._final.score_samples(X) if scores is None else scores
         for i in range(0, len(X), BLOCK):
             part = slice(i, i + BLOCK)
-            self._fill(X[part], scores[part], feature, most, values[part])
+            self._fill(X[part], feature, most, values[part])
         return values
 
-    def _fill(self, X: np.ndarray, scores: np.ndarray, feature: np.ndarray, most: int, values: np.ndarray) -> None:
+    def _fill(self, X: np.ndarray, feature: np.ndarray, most: int, values: np.ndarray) -> None:
         nearest = negative_squared_distances(X, self._normal).argmax(axis=1)
-        Z, score = self._normal[nearest], self._final.score_samples
-        between = scores - self._scores[nearest]
+        Z, before = self._normal[nearest], self._scores[nearest]
         for compared in _most_different(X, Z, feature, values.shape[1])[:, :most].T:
-            here = feature == compared[:, None]
-            last, first = np.where(here, Z, X), np.where(here, X, Z)
-            values[np.arange(len(X)), compared] = 0.5 * (between + score(first) - score(last))
+            changed = np.where(feature == compared[:, None], X, Z)
+            values[np.arange(len(X)), compared] = self._final.score_samples(changed) - before
 
 
 def _most_different(X: np.ndarray, Z: np.ndarray, feature: np.ndarray, count: int) -> np.ndarray:

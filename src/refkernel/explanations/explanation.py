@@ -154,17 +154,17 @@ class Explainer:
         bound = self._form.error_bound(players) if method == "shapley" else 0.0
         return Explanation(values, self._form.baseline, names, method, bound)
 
-    def against(self, X: Any, count: int, scores: np.ndarray | None = None) -> np.ndarray:
+    def against(self, X: Any, count: int) -> np.ndarray:
         """What speaks against each row, column by column (rows × columns): negative where it does, the strongest lowest.
 
         The row is compared with the most similar normal rows. AutoDetector's values are such a comparison; of other models it is the one of
-        :class:`Comparison`, for one column more than the ``count`` that are wanted. ``scores`` are those of the rows, if they are known.
+        :class:`Comparison`, for one column more than the ``count`` that are wanted.
         """
         if self._default == "path":
             return self.explain(X).values
         columns = np.arange(len(names_of(self._model, X)))
         Z, feature, players = self._encoded(X, columns, columns.size)
-        values = self._comparison.values(Z, feature, players, count + SPARE, scores)
+        values = self._comparison.values(Z, feature, players, count + SPARE)
         return _given_out(values, self._before[0].violations(X), columns) if players > columns.size else values
 
     def _sources(self, columns: int) -> np.ndarray:

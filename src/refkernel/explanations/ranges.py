@@ -19,11 +19,12 @@ from .sources import unwrapped
 __all__ = ["normal_of", "normals_of_model"]
 
 
-def normal_of(column: Column) -> Normal | None:
-    """What a table model's column says; None if it says nothing."""
+def normal_of(column: Column, bulk: bool = False) -> Normal | None:
+    """What a table model's column says; None if it says nothing. ``bulk`` leaves out 1 % of the numbers on each side."""
     if column.minimum is not None and column.maximum is not None:
-        typical = None if column.quantiles is None else column.quantiles[2]
-        return Normal(column.minimum, column.maximum, is_date=column.kind == DATE, typical=typical)
+        low, _, typical, _, high = column.quantiles or (column.minimum, None, None, None, column.maximum)
+        ends = (low, high) if bulk else (column.minimum, column.maximum)
+        return Normal(*ends, is_date=column.kind == DATE, typical=typical)
     return Normal(levels=column.levels) if column.levels else None
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from .normal import Normal, written
 
-__all__ = ["OutsideRanges", "reasons", "worst_features"]
+__all__ = ["OutsideRanges", "Reason", "reasons", "row_reasons", "worst_features"]
 
 MANY = 0.1
 """A column with at least this share of its rows outside training's range is worth a note."""
@@ -20,6 +20,23 @@ LEAST_FACTOR = 5.0
 
 SPREAD = 0.5
 """In powers of ten: values spread more than this are not one unit's multiple of another."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A cell that speaks against its row: its column, its value, and what training had there (empty where that is not known)."""
+
+    column: str
+    value: str
+    normal: str
+    outside: bool
+    """Whether training never had such a value; if it had, the value does not fit the others of the row."""
+    weight: float
+    """What the cell adds to the row's score, negative."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The reason in plain JSON."""
+        return {"column": self.column, "value": self.value, "normal": self.normal, "outside": self.outside, "weight": self.weight}
 
 
 def worst_features(values: np.ndarray, count: int) -> np.ndarray:
@@ -48,15 +65,32 @@ def reasons(
     return texts
 
 
-def _in_words(name: str, cells: np.ndarray, normal: Normal | None) -> list[str]:
-    if normal is None:
-        return [f"{name} = {_plain(cell)}" for cell in cells]
-    outside = normal.outside(cells)
-    texts = (f" (normal: {normal})", f" (within {normal})")
+def row_reasons(
+    names: Sequence[str], values: np.ndarray, cells: Sequence[np.ndarray], normals: Sequence[Normal | None], count: int
+) -> list[list[Reason]]:
+    """The same for each row as a list, the strongest first."""
     return [
-        f"{name} = {normal.written(cell)}{texts[0 if is_outside or _is_missing(cell) else 1]}"
-        for cell, is_outside in zip(cells.tolist(), outside, strict=True)
+        [_reason(names[j], cells[j][row : row + 1], normals[j], float(values[row, j])) for j in worst if j >= 0]
+        for row, worst in enumerate(worst_features(values, count))
     ]
+
+
+def _reason(name: str, cell: np.ndarray, normal: Normal | None, value: float) -> Reason:
+    [(text, outside)] = _written(cell, normal)
+    return Reason(name, text, "" if normal is None else str(normal), outside, value)
+
+
+def _in_words(name: str, cells: np.ndarray, normal: Normal | None) -> list[str]:
+    texts = ("", "") if normal is None else (f" (within {normal})", f" (normal: {normal})")
+    return [f"{name} = {text}{texts[outside]}" for text, outside in _written(cells, normal)]
+
+
+def _written(cells: np.ndarray, normal: Normal | None) -> list[tuple[str, bool]]:
+    """Each cell as text, and whether training had no such cell."""
+    if normal is None:
+        return [(_plain(cell), False) for cell in cells.tolist()]
+    outside = normal.outside(cells).tolist()
+    return [(normal.written(cell), beyond or _is_missing(cell)) for cell, beyond in zip(cells.tolist(), outside, strict=True)]
 
 
 def _plain(cell: Any) -> str:

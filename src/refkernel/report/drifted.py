@@ -9,8 +9,8 @@ import numpy as np
 from ..drift import ColumnDrift, Drift
 from ..drift.monitor import NumbersCount
 from ..explanations.normal import Normal
+from ..explanations.ranges import normal_of
 from ..tables import TableModel
-from ..tables.reasons import normals_of
 from .charts import column_chart
 from .words import p_text, percent
 
@@ -37,8 +37,7 @@ def _ordered(drift: Drift | None) -> list[ColumnDrift]:
 
 
 def _normals(saved: TableModel) -> dict[str, Normal]:
-    normals = normals_of(saved)
-    return dict(zip((feature.name for feature in saved.features), normals, strict=True)) if normals else {}
+    return {column.name: normal_of(column) or Normal() for column in saved.columns}
 
 
 def _drift_row(found: ColumnDrift, normal: Normal, has_chart: bool) -> dict[str, Any]:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..drift import Categories, Column
-from ..explanations.normal import Normal
+from .._encoding import Column
+from ..explanations.ranges import normal_of
 from ..tables import TableModel
 from ..tables.columns import Feature
-from ..tables.reasons import normals_of
-from ..tables.summary import training_columns
 from ..tables.wording import counted, named
 from .words import percent
 
 __all__ = ["features_of", "learnt_of"]
-
-TAIL = 0.01
-"""What is normal in a column of numbers leaves out this share of the training values on each side."""
 
 
 def learnt_of(saved: TableModel) -> list[tuple[str, str]]:
@@ -65,20 +60,18 @@ def _made_up(training: dict[str, Any]) -> str:
 
 def features_of(saved: TableModel) -> list[dict[str, Any]]:
     """A row of the page's table for each column of the model."""
-    columns = training_columns(saved)
-    if not columns:
-        return [_bare(feature) for feature in saved.features]
-    kinds = (feature.kind for feature in saved.features)
-    return [_feature(*item) for item in zip(columns, kinds, normals_of(saved, TAIL), normals_of(saved), strict=True)]
+    return [_feature(feature, column) for feature, column in zip(saved.features, saved.columns, strict=True)]
 
 
-def _feature(column: Column, kind: str, normal: Normal, everything: Normal) -> dict[str, Any]:
-    share = column.missing / column.rows if column.rows else 0.0
-    base = {"name": column.name, "kind": kind, "missing": percent(share), "missing_sort": share, "normal": str(normal)}
-    if isinstance(column, Categories) or normal.typical is None:
-        levels = counted(len(column.levels), "level") if isinstance(column, Categories) else ""
-        return base | {"range": levels, "median": "", "median_sort": ""}
-    return base | {"range": str(everything), "median": normal.written(normal.typical), "median_sort": normal.typical}
+def _feature(feature: Feature, column: Column) -> dict[str, Any]:
+    normal = normal_of(column, bulk=True)
+    if normal is None:
+        return _bare(feature)
+    share = column.missing
+    base = {"name": column.name, "kind": feature.kind, "missing": percent(share), "missing_sort": share, "normal": str(normal)}
+    if normal.typical is None:
+        return base | {"range": counted(len(column.levels), "level"), "median": "", "median_sort": ""}
+    return base | {"range": str(normal_of(column)), "median": normal.written(normal.typical), "median_sort": normal.typical}
 
 
 def _bare(feature: Feature) -> dict[str, Any]:

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .._encoding import NUMBER
+from .._encoding import CONSTANT, NUMBER, Column
 from .._threads import one_blas_thread
 from ..exceptions import TableError
+from ..explanations.ranges import normal_of
 from ..tables import TableModel
-from ..tables.reasons import normals_of
 from ..tables.scoring import decide
 from ..tables.summary import Kept
 from .charts import short
@@ -78,11 +78,14 @@ def plane_chart(saved: TableModel, kept: Kept, features: tuple[str, ...] = ()) -
 
 def _typical_row(saved: TableModel, X: pd.DataFrame) -> dict[str, Any]:
     """The median or the most frequent level of each column, in training where the model's file has them, else in these rows."""
-    normals = normals_of(saved)
-    if normals:
-        values = [normal.levels[0] if normal.levels else normal.typical for normal in normals]
-        return dict(zip(X.columns, [np.nan if value is None else value for value in values], strict=True))
-    return {name: float(X[name].median()) if X[name].dtype == np.float64 else X[name].mode().get(0, np.nan) for name in X.columns}
+    return {column.name: _typical(column, X[column.name]) for column in saved.columns}
+
+
+def _typical(column: Column, cells: pd.Series) -> Any:
+    normal = normal_of(column)
+    if normal is not None:
+        return normal.levels[0] if normal.levels else normal.typical
+    return float(cells.median()) if cells.dtype == np.float64 else cells.mode().get(0, np.nan)
 
 
 def _named(saved: TableModel, features: tuple[str, ...]) -> Plane:
@@ -94,7 +97,7 @@ def _named(saved: TableModel, features: tuple[str, ...]) -> Plane:
 
 def _principal(saved: TableModel, X: pd.DataFrame, typical: dict[str, Any]) -> Plane | None:
     """Two principal components of the columns of numbers that vary, in training and here, in units of their standard deviations."""
-    constant = {name for name, normal in zip(X.columns, normals_of(saved), strict=False) if normal.low == normal.high}
+    constant = {column.name for column in saved.columns if column.kind == CONSTANT}
     varying = [feature.name for feature in saved.features if feature.kind == NUMBER and feature.name not in constant]
     columns = [name for name in varying if X[name].nunique() > 1]
     if len(columns) == 2:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tables.reasons import Reason
+from ..explanations.reasons import Reason
 from ..tables.summary import Watch
 from .words import cut
 

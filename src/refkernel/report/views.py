@@ -7,7 +7,7 @@ from typing import Any
 
 from .._pages import source
 from ..drift import Drift
-from ..tables.reasons import reasons_of
+from ..tables.explaining import reasons_of
 from ..tables.summary import Watch
 from .charts import score_chart, trained_scores
 from .drifted import column_charts, drift_rows
@@ -39,7 +39,7 @@ def page_values(watch: Watch, data: Path | None, features: tuple[str, ...] = ())
         "features": features_of(saved),
         "agreement": agreement,
         "worst": worst_rows(watch, reasons),
-        "explained": any(reasons) and all(reason.weight is not None for row in reasons for reason in row),
+        "explained": any(reasons),
         "cell_names": cells["names"],
         "rows": watch.rows,
         "drift_rows": drift_rows(saved, drift),

@@ -1,4 +1,4 @@
-"""The reasons of flagged rows, block by block, as columns of the table that ``score`` writes."""
+"""The reasons of rows: of flagged ones, block by block, as columns of the table that ``score`` writes, and of the worst ones."""
 
 from __future__ import annotations
 
@@ -11,14 +11,24 @@ import pandas as pd
 from ..exceptions import ModelFileError
 from ..explanations.explanation import Explainer
 from ..explanations.ranges import normal_of
-from ..explanations.reasons import OutsideRanges, reasons, worst_features
+from ..explanations.reasons import OutsideRanges, Reason, reasons, row_reasons, worst_features
 
-__all__ = ["Explaining", "reason_names"]
+__all__ = ["Explaining", "reason_names", "reasons_of"]
 
 
 def reason_names(count: int) -> list[str]:
     """The columns that hold the reasons."""
     return [f"reason_{number}" for number in range(1, count + 1)]
+
+
+def reasons_of(saved: Any, X: pd.DataFrame, count: int = 3) -> list[list[Reason]]:
+    """For each row the cells that speak most against it, the strongest first; none where the model's kind cannot be explained."""
+    names = [column.name for column in saved.columns]
+    try:
+        values = Explainer(saved.model).against(X, count)
+    except TypeError:  # a detector or a transformer of another library
+        return [[] for _ in range(len(X))]
+    return row_reasons(names, values, [X[name].to_numpy() for name in names], [normal_of(column) for column in saved.columns], count)
 
 
 class Explaining:
@@ -35,18 +45,18 @@ class Explaining:
         self._explainer = Explainer(saved.model)
         self._path = saved.path
 
-    def add_to(self, rows: pd.DataFrame, X: pd.DataFrame, score: np.ndarray, label: np.ndarray) -> pd.DataFrame:
+    def add_to(self, rows: pd.DataFrame, X: pd.DataFrame, label: np.ndarray) -> pd.DataFrame:
         """The rows of a block with their reasons; those that are not flagged have none."""
         self._outside.add([X[name].to_numpy() for name in self._columns])
         texts = np.full((len(X), self.count), "", dtype=object)
         flagged = np.flatnonzero(label == -1)
         if flagged.size:
-            texts[flagged] = self._of_flagged(X.iloc[flagged], score[flagged])
+            texts[flagged] = self._of_flagged(X.iloc[flagged])
         return rows.assign(**dict(zip(self._added, texts.T, strict=True)))
 
-    def _of_flagged(self, X: pd.DataFrame, score: np.ndarray) -> np.ndarray:
+    def _of_flagged(self, X: pd.DataFrame) -> np.ndarray:
         try:
-            values = self._explainer.against(X, self.count, score)
+            values = self._explainer.against(X, self.count)
         except TypeError as error:  # a detector or a transformer of another library
             raise ModelFileError(f"--explain: {self._path}: {error}") from error
         first = worst_features(values, 1)[:, 0]

@@ -247,7 +247,7 @@ def score_file(
             _count(result, X, added[f"{prefix}label"], saved)
             rows = _output(block, X[list(numeric & set(X))], added, table, out)
             if explaining is not None:
-                rows = explaining.add_to(rows, X, *(added[prefix + name].to_numpy() for name in ("score", "label")))
+                rows = explaining.add_to(rows, X, added[f"{prefix}label"].to_numpy())
                 clock.lap("explaining")
             writer.write(rows)
             clock.lap("writing")
