@@ -507,6 +507,19 @@ def test_coinciding_samples_do_not_stall_the_solver(seed, scale):
 
 
 @every_seed
+@pytest.mark.parametrize("stopping", solver.STOPPING_RULES)
+@pytest.mark.parametrize("nu", [0.1, 0.5, 1.0])
+def test_a_fit_begins_where_a_path_of_one_problem_does(nu, stopping, seed):
+    """Without a move, both leave the weights they begin with, to the last bit: NumPy sorts for a fit, compiled code for a path."""
+    X = np.random.default_rng(seed).normal(size=(40, 3))
+    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
+    (total,), (upper,) = OCSVM.scaled(np.array([nu * 40]))
+    alone = solve(DualProblem(np.zeros(40), np.zeros(40), np.full(40, upper), total), Dense(K), stopping=stopping, max_iter=0)
+    on_path = path.solve_path(K[None], path.Family.of(OCSVM, np.array([nu * 40]), stopping=stopping, max_iter=0))
+    np.testing.assert_array_equal(alone.b, on_path.B[0, 0])
+
+
+@every_seed
 @pytest.mark.parametrize("libsvm", [True, False])
 def test_jitted_path_ends_where_its_python_source_does(libsvm, seed, state):
     """The loops around the optimisers, for one problem and for a family of them: the same optima as in plain Python."""

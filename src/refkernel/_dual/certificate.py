@@ -33,7 +33,7 @@ def largest_violation(b, G, lower, upper):
     return max(g_down - g_up, 0.0)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")  # no divisor is 0
 def violation_for(tol, b, G, p, diag, lower):
     """The violation that keeps the gap well within ``tol`` of the scale, but at least what rounding can resolve."""
     _, scale, mass = spread_and_mass(b, G, p, diag, lower)
@@ -66,7 +66,7 @@ def is_stale(b, diag):
     return largest > STALE * heaviest
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")  # no divisor is 0
 def certify(b, G, p, diag, lower, upper):
     """What a solution is worth: (rho, b'Kb, scale, gap / scale, size of sums, shortfall).
 
@@ -84,7 +84,7 @@ def certify(b, G, p, diag, lower, upper):
     return rho, quadratic, scale, gap / scale if scale > 0.0 else 0.0, size_of_sums(b, diag), shortfall
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")  # no divisor is 0
 def multiplier(b, G, lower, upper):
     """rho: the mean gradient of the free weights; if there are none, the midpoint of the interval that optimality allows."""
     free = 0

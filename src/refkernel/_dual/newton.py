@@ -19,7 +19,7 @@ MOST_FREE = 256
 """Take Newton steps for at most this many free weights: for more, factorising costs more than the pair moves it saves."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")  # no divisor is 0
 def polish(K, b, G, lower, upper):
     """Newton steps on the free weights, until one reaches no bound. Mutates b and G; returns False if more steps are needed."""
     F = np.empty(0, np.intp)
@@ -60,7 +60,7 @@ def free_weights(b, lower, upper):
     return F[:f]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")  # compiled once, as part of its only caller
 def factorise_free(K, F):
     """U with U'U = K_FF + t 11', upper triangular and of leading size r, and the r indices of F that it is for.
 
@@ -94,15 +94,18 @@ def factorise_free(K, F):
         for i in range(r):
             for k in range(i, r):
                 U[i, k] = U[kept[i], kept[k]]
-    return U, F[kept[:r]]
+    for i in range(r):
+        kept[i] = F[kept[i]]
+    return U, kept[:r]
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})  # lets dot products use vector registers
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})  # lets dot products use vector registers
 def newton_step(U, G):
     """The step of sum 0 after which the gradients G are equal, where U'U is the kernel matrix (plus a common part)."""
     r = G.size
-    ones = np.ones(r)
-    grad = G.copy()
+    ones, grad = np.empty(r), np.empty(r)
+    for c in range(r):
+        ones[c], grad[c] = 1.0, G[c]
     for c in range(r):  # views that begin at the loop's start: indices that cannot be negative let the loop use vector registers
         u, x, g = U[c, c + 1 : r], ones[c + 1 :], grad[c + 1 :]
         ones[c] /= U[c, c]
@@ -128,7 +131,7 @@ def newton_step(U, G):
     return grad
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")  # compiled once, as part of its only caller
 def take_step(K, F, step, b, G, lower, upper):
     """Move the weights F along the step, as far as the bounds allow.
 
@@ -156,7 +159,7 @@ def take_step(K, F, step, b, G, lower, upper):
     return first < 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")  # compiled once, as part of its only caller
 def drop(U, r, c):
     """Take row and column c out of the matrix whose factor of size r is U, by rotations of the rows below. Mutates U."""
     for i in range(r):

@@ -1,4 +1,4 @@
-"""Many problems on kernel matrices that are held whole: the one compiled entry of fits, paths and samples left out. Jitted."""
+"""Many problems on kernel matrices that are held whole: the one compiled entry of paths and of samples left out. Jitted."""
 
 from __future__ import annotations
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from .._threads import one_blas_thread
-from .certificate import EXTRA_DIGITS, certify, typical_size
+from .certificate import EXTRA_DIGITS, certify, largest_violation, typical_size, violation_for
 from .moves import fill
 from .problem import DualProblem, Solution
-from .problems import COMPUTED, CURVATURE_FLOOR, FACTS, FIRST, GIVEN, OVERFLOWS, solve_problems
+from .problems import CURVATURE_FLOOR, FACTS, GIVEN, OVERFLOWS, solve_problems
 from .sources import in_single_precision
+from .whole import gradient as whole_gradient
+from .whole import solve_whole
 from .working_sets import gradient, solve_by_working_sets
 
 STOPPING_RULES = ("relative", "libsvm")
@@ -42,30 +44,27 @@ def solve(problem: DualProblem, rows, *, tol=1e-6, stopping="relative", start=No
     libsvm = stopping == "libsvm"
     floor = CURVATURE_FLOOR * (1.0 if libsvm else typical_size(rows.diag) or 1.0)
     if rows.n <= WHOLE:
-        K = in_single_precision(rows.whole()) if libsvm else rows.whole()
-        b, G, begin = np.empty(rows.n), np.empty(rows.n), FIRST if libsvm else COMPUTED
-        if start is not None:
-            b = _feasible(problem, start)
-            G, begin = K @ b + problem.p, GIVEN
-        bounds, B = (problem.lower[None], problem.upper[None]), b[None]
-        (facts,) = solve_again(problem, K, rows.diag, *bounds, (tol, libsvm, floor, limit), B, G[None], begin)
+        K = np.ascontiguousarray(in_single_precision(rows.whole()) if libsvm else rows.whole())
+        b, G = _begin(problem, K, rows.diag, tol, libsvm) if start is None else _begin_at(problem, K, start)
+        check_finite(G)
+        end = solve_whole(K, rows.diag, problem.p, b, G, problem.lower, problem.upper, float(tol), libsvm, floor, limit)
     else:
         with one_blas_thread():  # two threads that wait for each other lose more than a second one gains in products this small
             b = _start(problem, rows, libsvm) if start is None else _feasible(problem, start)
             G = gradient(problem, rows, b)
             check_finite(G)
-            moves, converged, curvature = solve_by_working_sets(problem, rows, b, G, tol, stopping, floor, limit)
-        facts = *certify(b, G, problem.p, rows.diag, problem.lower, problem.upper), converged, moves, curvature
-    return _certified(b, G, facts, np.inf if libsvm else tol)
+            end = solve_by_working_sets(problem, rows, b, G, tol, stopping, floor, limit)
+    facts = certify(b, G, problem.p, rows.diag, problem.lower, problem.upper)
+    return _certified(b, G, facts, end, np.inf if libsvm else tol)
 
 
-def solve_again(problem, K, diag, lower, upper, rule, B, G, begin=GIVEN) -> np.ndarray:
+def solve_again(problem, K, diag, lower, upper, rule, B, G) -> np.ndarray:
     """Solve a problem for k pairs of bounds (k × n) on one K. Mutates B and G (k × n); returns the facts (k × FACTS) of ``problems``."""
     tol, libsvm, floor, limit = rule
     k = len(B)
     K, facts = np.ascontiguousarray(K)[None], np.empty((1, k, FACTS))
     p = np.repeat(problem.p[None, None], k, axis=1)
-    per_problem = (np.full(k, value) for value in (float(problem.total), float(tol), bool(libsvm), begin))
+    per_problem = (np.full(k, value) for value in (float(problem.total), float(tol), bool(libsvm), GIVEN))
     solve_problems(K, K, diag[None], p, lower, upper, *per_problem, np.full(1, floor), np.full(k, limit), B[None], G[None], facts)
     if (facts[..., 6] == OVERFLOWS).any():
         raise ValueError(OVERFLOW)
@@ -78,12 +77,34 @@ def check_finite(G) -> None:
         raise ValueError(OVERFLOW)
 
 
-def _certified(b, G, facts, most_gap):
+def _certified(b, G, facts, end, most_gap):
     """The solution with its certificate; it has converged only if the gap shows it."""
-    rho, quadratic, scale, gap, size_of_sums, shortfall, converged, moves, curvature = facts
+    rho, quadratic, scale, gap, size_of_sums, shortfall = facts
+    moves, converged, curvature = end
     asked = EXTRA_DIGITS * most_gap if np.isfinite(most_gap) else 0.0
-    solved = bool(converged > 0 and gap <= most_gap)
+    solved = bool(converged and gap <= most_gap)
     return Solution(b, G, rho, gap, quadratic, scale, size_of_sums, shortfall, int(moves), solved, curvature, asked)
+
+
+def _begin(problem, K, diag, tol, libsvm):
+    """Weights and gradient where ``solve_problems`` begins too: LIBSVM's start, or equal weights if optimal, or a computed point."""
+    p, lower, upper, n = problem.p, problem.lower, problem.upper, len(K)
+    b, G = np.empty(n), np.empty(n)
+    order, least = np.arange(n), lower
+    if not libsvm:
+        b = min(problem.total / np.cumsum(upper)[-1], 1.0) * upper  # summed in order, as compiled code does
+        whole_gradient(K, p, b, G)
+        if largest_violation(b, G, lower, upper) <= violation_for(float(tol), b, G, p, diag, lower):
+            return b, G
+        order, least = np.argsort(G, kind="stable"), np.zeros(n)
+    fill(b, order, least, upper, float(problem.total))
+    whole_gradient(K, p, b, G)
+    return b, G
+
+
+def _begin_at(problem, K, start):
+    b = _feasible(problem, start)
+    return b, K @ b + problem.p
 
 
 def _start(problem, rows, libsvm):

@@ -20,7 +20,7 @@ PATIENCE = 20
 coincide, many weights are equally good, and rounding keeps moving them."""
 
 
-@njit(cache=True, nogil=True, inline="always")  # compiled once, as part of its only caller
+@njit(cache=True, nogil=True)
 def solve_whole(K, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, max_iter):
     """Optimise all weights together until the stopping rule holds. Mutates b and G.
 
