@@ -26,7 +26,7 @@ def njit(*, cache: bool = True, **options: Any) -> Callable[[Callable[..., T]], 
     """``numba.njit`` with these options, cached if a folder can be written."""
 
     def compiled(function: Callable[..., T]) -> Callable[..., T]:
-        dispatcher: Any = numba.njit(no_cfunc_wrapper=True, **options)(function)
+        dispatcher: Any = numba.njit(**options)(function)
         if cache and dispatcher is not function:  # the same if NUMBA_DISABLE_JIT is set
             dispatcher._cache = _cache_of(function)
         return dispatcher
