@@ -11,6 +11,7 @@ pytest.importorskip("typer")
 pytest.importorskip("skops")
 
 TOOL = Path(__file__).parents[1] / "tools" / "terminal.py"
+pytestmark = pytest.mark.skipif(not TOOL.is_file(), reason="the tools are part of the repository, not of the package")
 
 
 def words(text):
