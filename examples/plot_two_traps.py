@@ -23,8 +23,8 @@ models = {
 }
 
 # %%
-# What is said, and what is drawn
-# -------------------------------
+# The warnings and the picture
+# ----------------------------
 # Trap 1: far from all references every kernel value is 0, so all such samples are one point of the feature space; if it lies inside, the
 # whole far field is accepted. Trap 2: centred on its own targets, a one-class SVM can make w = 0, and its decision is rounding noise.
 

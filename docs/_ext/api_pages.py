@@ -151,7 +151,7 @@ def is_ours(app, what, name, thing, skip, options):
     return True if what == "class" and foreign else None
 
 
-def mend(app, what, name, thing, options, lines):
+def escape_markup(app, what, name, thing, options, lines):
     """Norms as ‖x‖, and names that end in an underscore as text: reStructuredText would take both for markup."""
     for number, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...", ".. ")):
@@ -168,7 +168,7 @@ def _escaped(text: str) -> str:
     return re.sub(r"(?<![\w:\\])(\w+)_(?![\w_])", r"\1\\_", text.replace("||", "‖"))
 
 
-def mend_backlinks(app, pagename, templatename, context, doctree):
+def correct_backlinks(app, pagename, templatename, context, doctree):
     """Source pages link back by one module's name for all; a page of the reference tells the true name of what it shows."""
     if pagename.startswith("_modules/") and "body" in context:
         context["body"] = BACKLINK.sub(_true_place, context["body"])
@@ -182,8 +182,8 @@ def _true_place(link: re.Match) -> str:
 
 
 def setup(app):
-    app.connect("html-page-context", mend_backlinks)
+    app.connect("html-page-context", correct_backlinks)
     app.connect("builder-inited", write_pages, priority=400)
     app.connect("autodoc-skip-member", is_ours)
-    app.connect("autodoc-process-docstring", mend, priority=900)
+    app.connect("autodoc-process-docstring", escape_markup, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -121,7 +121,7 @@ const refkernel = (() => {
     return { b, G: K.map((row, i) => dot(row, b) + p[i]), moves };
   };
 
-  /* The common gradient of free weights; if there are none, the middle of what optimality allows. */
+  /* The common gradient of free weights; without free weights, the midpoint of the interval that optimality allows. */
   const multiplier = (b, G, upper) => {
     const free = G.filter((_, t) => b[t] > 0 && b[t] < upper);
     if (free.length) return free.reduce((sum, value) => sum + value, 0) / free.length;

@@ -17,12 +17,12 @@ FEW_ROWS = 20
 def limits(values: np.ndarray) -> np.ndarray:
     """The smallest and the largest number of each column that training does not contradict (2 × columns); NaN is missing.
 
-    They are ``REACH`` ranges beyond the training values: of the logarithms where all values are positive, of the values elsewhere. So a
-    column in another unit is told from training both where it is 1,000 times larger and where it is 1,000 times smaller. There is no limit
-    on a side where training's own extreme value would contradict all others.
+    They are ``REACH`` ranges beyond the training values: of the logarithms where all values are positive, of the values elsewhere. A
+    column in another unit is thus recognised whether its values are 1,000 times larger or 1,000 times smaller. There is no limit on a side
+    where training's own extreme value would contradict all others.
     """
     ordered = np.sort(values, axis=0)  # NaN comes last
-    with np.errstate(all="ignore"):  # limits that overflow are none
+    with np.errstate(all="ignore"):  # a limit that overflows is infinite
         return np.array([_of_column(column[~np.isnan(column)]) for column in ordered.T]).T
 
 

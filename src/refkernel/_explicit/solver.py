@@ -33,7 +33,7 @@ def takes_over(n: int, r: int) -> bool:
 def solve_features(problem: DualProblem, rows: Features, tol: float = 1e-6) -> Solution:
     """As ``_dual.solver.solve``, for features in memory."""
     if problem.total >= (1.0 - SUM_PRECISION) * problem.upper.sum():
-        return solve(problem, rows, tol=tol)  # every weight is at its bound: there is no boundary to look for
+        return solve(problem, rows, tol=tol)  # every weight is at its bound, so no sample lies on the boundary
     held = HeldRows(rows.Phi, rows.diag, problem)
     best = Search(held, problem.total, rows.n, _start(held, tol), tol).optimum()
     b = best.weights(held)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import csv
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from types import FrameType, TracebackType
-from typing import Annotated, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from .. import __version__
 from ..exceptions import DataError, ResultsError, printable
@@ -72,8 +73,19 @@ def _end(number: int, frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
+@contextmanager
+def progress_bar(*columns: ProgressColumn, **options: Any) -> Iterator[Progress]:
+    """A bar on stderr, shown only in a terminal. Elsewhere it is never started: some versions of rich print an empty line when it stops."""
+    bar = Progress(*columns, console=errors, disable=not errors.is_terminal, **options)
+    if bar.disable:
+        yield bar
+        return
+    with bar:
+        yield bar
+
+
 def with_bar(name: str, call: Callable[[Callable[[int, int], None]], T]) -> T:
-    """The result of ``call(progress)``, where ``progress(done, total)`` moves a bar; nothing is shown where there is no terminal."""
+    """The result of ``call(progress)``, where ``progress(done, total)`` moves a bar; shown only in a terminal."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -82,7 +94,7 @@ def with_bar(name: str, call: Callable[[Callable[[int, int], None]], T]) -> T:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=errors, disable=not errors.is_terminal, speed_estimate_period=600) as bar:
+    with progress_bar(*columns, speed_estimate_period=600) as bar:
         shown = bar.add_task(name, total=None)
         return call(lambda done, total: bar.update(shown, completed=done, total=total))
 

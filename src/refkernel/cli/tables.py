@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from .shared import app, clear_errors, console, errors, names, shown
+from .shared import app, clear_errors, console, names, progress_bar, shown
 from .words import counted, identity, model_notes, print_fit, print_notes, print_pairs, say, score_notes
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def fit(
         rows = Rows(target_column, target, outlier)
         form = _form(delimiter, decimal, encoding, header, sheet)
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-        with Progress(*columns, console=errors, disable=not errors.is_terminal, transient=True) as bar:
+        with progress_bar(*columns, transient=True) as bar:
             stage = bar.add_task("fit", total=None)
             fitted = fit_file(
                 data,
@@ -233,8 +233,8 @@ def write_report(model: Path, data: Path, out: Path, form: CsvFormat) -> None:
 
 @contextmanager
 def share_bar(name: str) -> Iterator[Callable[[float], None]]:
-    """A bar that the yielded function moves to a share from 0 to 1; nothing is shown where there is no terminal."""
+    """A bar that the yielded function moves to a share from 0 to 1; shown only in a terminal."""
     columns = (TextColumn(name), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=errors, disable=not errors.is_terminal, transient=True) as bar:
+    with progress_bar(*columns, transient=True) as bar:
         task = bar.add_task(name, total=1.0)
         yield lambda share: bar.update(task, completed=share)

@@ -60,7 +60,7 @@ class Numbers:
         return self.rows - self.missing
 
     def quantile(self, share: float) -> float:
-        """The first knot with at least this share of the training values at or below it; NaN where there is no value."""
+        """The first knot with at least this share of the training values at or below it; NaN if the column is empty."""
         if not self.knots.size:
             return float("nan")
         place = int(np.searchsorted(self.at_most, share * self.present))

@@ -66,7 +66,7 @@ class Comparison:
 
 
 def compare_with(means: pd.DataFrame, other: Any) -> list[Comparison]:
-    """Every other column of a table against the column ``other``, the best first; an empty list if there is no such column."""
+    """Every other column of a table against the column ``other``, the best first; empty if the table has no such column."""
     if other not in means:
         return []
     d = {m: differences(means[m], means[other]) for m in means if m != other}
