@@ -117,6 +117,6 @@ def _stored(model: Any, found: Fitted, vectors: np.ndarray, X: np.ndarray) -> Fi
     boundary = float(description.threshold(best.point.rho, best.quadratic))
     if description.uses_diag:
         model._margin = found.terms.margin if best.carried.weights > best.carried.b * (1.0 + SUM_PRECISION) else None
-        model.radius_ = float(np.sqrt(-boundary))
+        model.radius_ = float(np.sqrt(abs(boundary)))
     model.offset_ = boundary - model._slack(solution)
     return solution, found.sample, X

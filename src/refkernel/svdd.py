@@ -208,7 +208,7 @@ class SVDD(OneClassClassifier):
         repelled = solution.b < 0
         self._margin = negative_margin(rows.diag[~repelled]) if repelled.any() else None
         super()._store(X, used, solution, rows)
-        self.radius_ = float(np.sqrt(-self.classifier.threshold(solution.rho, solution.quadratic)))
+        self.radius_ = float(np.sqrt(abs(self.classifier.threshold(solution.rho, solution.quadratic))))
 
     def _slack(self, solution: Solution) -> float:
         """Midway between free targets and free outliers, if outliers repel."""
