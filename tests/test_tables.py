@@ -616,6 +616,9 @@ KINDS = {
     "ReferenceResidual": lambda: rk.ReferenceResidual(random_state=0),
     "ReferenceMap": lambda: make_pipeline(rk.TargetScaler(), rk.ReferenceMap(random_state=0), rk.SVDD("linear")),
     "NPT": lambda: make_pipeline(rk.NPT(), rk.OneClassSVM("linear")),
+    "AutoDetector": lambda: rk.AutoDetector(),
+    "ConformalDetector": lambda: rk.ConformalDetector(rk.SVDD(), 0.1),
+    "StreamDetector": lambda: rk.StreamDetector(rk.SVDD(rk.ReferenceKernel(random_state=0))),
     "OneClassGridSearch": lambda: rk.OneClassGridSearch(rk.SVDD(), {"nu": [0.1, 0.3]}, cv=2, random_state=0),
     "search of a pipeline": lambda: rk.OneClassGridSearch(
         make_pipeline(rk.TargetScaler(), rk.SVDD()), {"svdd__nu": [0.1, 0.3]}, cv=2, random_state=0
