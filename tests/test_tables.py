@@ -252,7 +252,8 @@ def test_outliers_do_not_move_the_description_of_the_targets(seeds, tmp_path):
     run("fit", seeds, "--out", tmp_path / "a.rk", *by)
     run("fit", seeds, "--out", tmp_path / "b.rk", *by, "--outlier", "other")
     X = read_csv(seeds)[SEEDS]
-    np.testing.assert_array_equal(load(tmp_path / "a.rk").decision_function(X), load(tmp_path / "b.rk").decision_function(X))
+    a, b = (load(tmp_path / name).decision_function(X) for name in ("a.rk", "b.rk"))
+    np.testing.assert_allclose(a, b, rtol=0, atol=1e-12)  # rows that stand elsewhere are summed in another order
 
 
 def test_the_search_tunes_scale_and_nu_with_known_outliers_or_without(seeds, tmp_path):
