@@ -164,6 +164,15 @@ def test_a_row_scores_the_same_beside_rows_far_away_bit_for_bit(name, d):
     np.testing.assert_array_equal(beside[:100], [model.decision_function(row[None])[0] for row in X])
 
 
+@pytest.mark.parametrize("m", [60, 128, 250, 252, 2500])
+@pytest.mark.parametrize("d", [3, 40])
+def test_a_row_scores_the_same_in_every_place_of_a_block_bit_for_bit(d, m):
+    """BLAS may take the last rows of a block by other instructions; for 250 references it did, with AVX-512."""
+    X = np.random.default_rng(0).normal(size=(m + 1, d))
+    features = rk.ReferenceMap(references=X[:-1]).fit(X[:-1]).transform(np.repeat(X[-1:], 1100, axis=0))
+    np.testing.assert_array_equal(features, np.repeat(features[:1], 1100, axis=0))
+
+
 @pytest.mark.parametrize("n", [1, 4, 600, 1000])
 @pytest.mark.parametrize(("d_X", "d_Z"), [(5000, 2), (1, 3), (3, 1)])
 @pytest.mark.parametrize("kernel", [RBF(sigma=1.0), RBF(sigma=[1.0, 2.0]), Laplacian(gamma=1.0), Linear(), Polynomial(gamma=1.0)], ids=str)
