@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from exact import read_csv
 from refkernel.experiments.article.protocol import VARIANT_NAMES
 from refkernel.experiments.article.tables import (
     ARTICLE_CLASSIFIERS,
@@ -186,9 +187,9 @@ def test_the_folder_tables_holds_every_table_in_three_forms_and_the_plain_number
         "averages.csv",
     }
     assert {path.name for path in written} == {path.name for path in (tmp_path / "tables").iterdir()} == expected
-    cells = pd.read_csv(tmp_path / "tables" / "comparison.csv")
+    cells = read_csv(tmp_path / "tables" / "comparison.csv")
     np.testing.assert_allclose(cells["gmean"], summarise(read_rows(tmp_path))["gmean"], atol=1e-4)
-    table = pd.read_csv(tmp_path / "tables" / "svdd_kernel.csv", index_col=0)
+    table = read_csv(tmp_path / "tables" / "svdd_kernel.csv", index_col=0)
     assert list(table.columns) == list(VARIANT_NAMES.values())
     assert list(table.index) == [*ARTICLE_TASKS, AVERAGE]
     assert write_tables(tmp_path) == written

@@ -15,6 +15,7 @@ from sklearn.neighbors import LocalOutlierFactor
 from typer.testing import CliRunner
 
 import refkernel as rk
+from exact import read_csv
 from refkernel.cli import app
 from refkernel.datasets import DataError, DownloadError, adbench, published
 from refkernel.exceptions import ResultsError
@@ -280,7 +281,7 @@ def test_a_download_that_fails_says_what_to_do_and_leaves_nothing(download, tmp_
 
 
 def test_there_is_one_row_for_each_table_seed_and_method(folder):
-    rows = pd.read_csv(folder / "rows.csv")
+    rows = read_csv(folder / "rows.csv")
     assert list(rows.columns) == list(runner.COLUMNS)
     assert len(rows) == 3 * 2 * 3
     assert not rows[["table", "seed", "method"]].duplicated().any()
@@ -292,7 +293,7 @@ def test_there_is_one_row_for_each_table_seed_and_method(folder):
 
 
 def without_seconds(folder):
-    return pd.read_csv(folder / "rows.csv").drop(columns=["fit_seconds", "score_seconds"])
+    return read_csv(folder / "rows.csv").drop(columns=["fit_seconds", "score_seconds"])
 
 
 def test_a_run_that_was_cut_off_continues_to_the_same_rows(folder, data, tmp_path):
@@ -413,7 +414,7 @@ def test_the_page_stands_alone_and_has_every_part(folder):
         assert name in text
     best = table_means(rows).loc["plums"].max()
     assert f"<b>{best:.1f}</b>" in text
-    assert pd.read_csv(folder / "summary.csv")["method"].tolist() == summary(rows)["method"].tolist()
+    assert read_csv(folder / "summary.csv")["method"].tolist() == summary(rows)["method"].tolist()
     lines = (folder / "summary.md").read_text().splitlines()
     assert len(lines) == 2 + 3
     assert len({line.count("|") for line in lines}) == 1
@@ -438,7 +439,7 @@ def test_the_command_writes_all_its_files(data, tmp_path):
     assert told.exit_code == 0, told.output
     assert "rk.SVDD" in told.output
     assert {path.name for path in out.iterdir()} >= {"rows.csv", "run.json", "summary.csv", "summary.md", "benchmark.html"}
-    assert set(pd.read_csv(out / "rows.csv")["table"]) == {"apples", "plums"}
+    assert set(read_csv(out / "rows.csv")["table"]) == {"apples", "plums"}
 
 
 def test_a_folder_without_rows_is_refused(tmp_path):

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import OneClassSVM as LibSVM
 
 import refkernel as rk
@@ -46,6 +47,24 @@ def test_a_far_row_leaves_the_others_their_description(kernel, distance):
         assert model.predict([[0.0, 0.0, 0.0]])[0] == -1
 
 
+@pytest.mark.parametrize("distance", [3e1, 5e2, 1e4, 1e6, 1e9])
+@pytest.mark.parametrize("towards", [-1.0, 1.0])
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(2, gamma=1.0), Polynomial(3, gamma=1.0, coef0=1.0), RBF(1.0)], ids=str)
+@pytest.mark.parametrize("make", [rk.SVDD, rk.OneClassSVM])
+def test_only_samples_at_their_bound_lie_outside_however_far_one_is(make, kernel, towards, distance):
+    """A far row may need a weight of 1e-16 to be on the boundary: without it the fit would put outside a row that has no weight at all."""
+    for seed in range(3):
+        rng, nu = np.random.default_rng(seed), 0.05
+        X = rng.integers(-2, 3, size=(150, 1)).astype(float)
+        X[rng.integers(150)] = towards * distance
+        model, warned = fitted(make(kernel, nu=nu, threshold="training"), X)
+        b, K = np.zeros(150), model.kernel_(X, X)
+        b[model.support_] = model.dual_coef_[0]
+        below = b < (1.0 if make is rk.OneClassSVM else 1.0 / (nu * 150))
+        rounding = 1e-13 * (np.abs(K) @ b)  # of sums of 150 terms, in any order
+        assert warned or (model.decision_function(X)[below] >= -(2.0 if make is rk.SVDD else 1.0) * rounding[below]).all()
+
+
 @pytest.mark.parametrize("unit", [1e-12, 1e-6, 1.0, 1e6, 1e12])
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 @pytest.mark.parametrize("make", [rk.SVDD, rk.OneClassSVM])
@@ -70,7 +89,18 @@ def test_the_bound_of_nu_holds_with_many_free_weights(make, n, nu):
 
 @pytest.mark.parametrize(
     "model",
-    [rk.ESVDD(), rk.SVDD("linear"), rk.OneClassSVM("linear"), rk.SVDD(RBF(1.0)), rk.SVDD("poly"), rk.ReferenceResidual(random_state=0)],
+    [
+        rk.ESVDD(),
+        rk.SVDD("linear"),
+        rk.OneClassSVM("linear"),
+        rk.SVDD(RBF(1.0)),
+        rk.SVDD("poly"),
+        rk.ReferenceResidual(random_state=0),
+        rk.ReferenceResidual(Polynomial(2, gamma=1.0), random_state=0),
+        rk.StreamDetector(rk.SVDD(rk.ReferenceKernel(Polynomial(), random_state=0))),
+        rk.AutoDetector(),
+        make_pipeline(rk.TargetScaler(), rk.SVDD()),
+    ],
     ids=lambda model: f"{type(model).__name__}-{getattr(model, 'kernel', '')}",
 )
 def test_scores_of_finite_samples_are_finite(model):
@@ -79,7 +109,7 @@ def test_scores_of_finite_samples_are_finite(model):
         try:
             fit, _ = fitted(model, X)
         except ValueError as error:
-            assert "Scale the data" in str(error) or "all alike" in str(error)  # noqa: PT017 (either may come, or none)
+            assert any(part in str(error) for part in ("Scale the data", "all alike", "nothing is left to scale"))  # noqa: PT017 (either may come, or none)
             continue
         decision = fit.decision_function([[0.0], [1e300], [-1e300], [1.7e308]])
         assert np.isfinite(decision).all()
@@ -95,6 +125,11 @@ MODELS = {
     "polynomial": lambda: rk.OneClassSVM("poly"),
     "residual": lambda: rk.ReferenceResidual(random_state=0),
     "ellipsoid": lambda: rk.ESVDD(),
+    "product": lambda: rk.OneClassSVM(RBF(1.0) * Laplacian()),
+    "a kernel of scikit-learn": lambda: rk.SVDD("cosine"),
+    "stream": lambda: rk.StreamDetector(rk.SVDD(rk.ReferenceKernel(references="case2", random_state=0)), random_state=0),
+    "auto": lambda: rk.AutoDetector(),
+    "conformal": lambda: rk.ConformalDetector(rk.SVDD(rk.ReferenceKernel(references="subset", random_state=0)), 0.1),
 }
 
 
@@ -114,6 +149,28 @@ def test_a_row_scores_the_same_alone_and_among_ten_thousand_bit_for_bit(name, mo
             np.testing.assert_array_equal(scores, whole[:600])
     monkeypatch.setattr("refkernel._blocks.MANY_ENTRIES", 1)  # rows shared between threads from the first
     np.testing.assert_array_equal(model.score_samples(X[:3000]), whole[:3000])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("d", [2, 40])  # compiled loops measure few features, BLAS many
+@pytest.mark.parametrize("name", MODELS)
+def test_a_row_scores_the_same_beside_rows_far_away_bit_for_bit(name, d):
+    """Training rows among them, whose distance from themselves is rounding: far rows beside them must not change how it is treated."""
+    X = np.random.default_rng(0).normal(size=(100, d))
+    model = MODELS[name]().fit(X[:60])
+    beside = model.decision_function(np.vstack([X, 1e3 * X, 1e200 * X[:3]]))
+    assert np.isfinite(beside).all()
+    np.testing.assert_array_equal(beside[:100], model.decision_function(X))
+    np.testing.assert_array_equal(beside[:100], [model.decision_function(row[None])[0] for row in X])
+
+
+@pytest.mark.parametrize("m", [60, 128, 250, 252, 2500])
+@pytest.mark.parametrize("d", [3, 40])
+def test_a_row_scores_the_same_in_every_place_of_a_block_bit_for_bit(d, m):
+    """BLAS may take the last rows of a block by other instructions; for 250 references it did, with AVX-512."""
+    X = np.random.default_rng(0).normal(size=(m + 1, d))
+    features = rk.ReferenceMap(references=X[:-1]).fit(X[:-1]).transform(np.repeat(X[-1:], 1100, axis=0))
+    np.testing.assert_array_equal(features, np.repeat(features[:1], 1100, axis=0))
 
 
 @pytest.mark.parametrize("n", [1, 4, 600, 1000])

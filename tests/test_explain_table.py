@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import refkernel as rk
+from exact import read_csv
 from refkernel.explanations.comparison import Comparison
 from refkernel.explanations.explanation import Explainer
 from refkernel.tables import CsvFormat, Recipe, Rows, fit_file, load_table_model, score_file
@@ -40,7 +41,7 @@ def saved(request, tmp_path_factory):
 def scored(saved, table, tmp_path, **options):
     table.to_csv(tmp_path / "new.csv", index=False)
     result = score_file(saved, tmp_path / "new.csv", tmp_path / "scores.csv", **options)
-    return result, pd.read_csv(tmp_path / "scores.csv", keep_default_na=False)
+    return result, read_csv(tmp_path / "scores.csv", keep_default_na=False)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,7 @@ def test_the_command_prints_what_stands_out(saved, tmp_path):
     assert found.exit_code == 0, found.output
     assert "body_mass_g: all 20 rows outside" in found.output
     assert "First reason:" in found.output
-    assert {"rk_reason_1", "rk_reason_3"} <= set(pd.read_csv(tmp_path / "o.csv").columns)
+    assert {"rk_reason_1", "rk_reason_3"} <= set(read_csv(tmp_path / "o.csv").columns)
 
 
 def test_a_reason_column_that_is_there_already_is_refused(saved, tmp_path):

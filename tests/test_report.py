@@ -12,6 +12,7 @@ from scipy.stats import wilcoxon
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
+from exact import read_csv
 from refkernel.experiments.article.protocol import ARTICLE_CLASSIFIERS, ROUTES, VARIANTS
 from refkernel.experiments.article.report import build_report
 from refkernel.experiments.article.report.plot_data import rank_comparisons
@@ -165,7 +166,7 @@ def test_a_full_disk_leaves_the_old_report_and_tables_and_names_the_file(tmp_pat
 
 def test_unprinted_cells_are_shown_without_a_comparison(tmp_path):
     folder = write_results(tmp_path, runs=2, keep="task == 'Iris1'")
-    rows = pd.read_csv(folder / "rows.csv").assign(task="Wine1").drop(columns=["scale"])
+    rows = read_csv(folder / "rows.csv").assign(task="Wine1").drop(columns=["scale"])
     rows.to_csv(folder / "rows.csv", index=False)
     text = build_report(folder).read_text(encoding="utf-8")
     assert "nothing to compare with" in text

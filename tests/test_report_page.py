@@ -13,6 +13,7 @@ pytest.importorskip("skops")
 
 from typer.testing import CliRunner
 
+from exact import read_csv
 from refkernel.cli import app
 from refkernel.report import MOST_POINTS, MOST_WORST
 from refkernel.tables import load_table_model
@@ -68,7 +69,7 @@ def hostile(tmp_path_factory):
 
 def test_steps_of_the_slider_count_what_scoring_flags(folder):
     run("score", folder / "model.rk", folder / "new.csv", "--out", folder / "out.csv")
-    out, data = pd.read_csv(folder / "out.csv"), data_of(folder / "page.html")
+    out, data = read_csv(folder / "out.csv"), data_of(folder / "page.html")
     steps, own = data["thresholds"]["steps"], data["thresholds"]["own"]
     for step in steps:
         flagged = out["score"].to_numpy() < step["score"]
@@ -94,9 +95,9 @@ def test_shares_of_the_histogram_add_up_to_one(folder):
 
 def test_the_plane_of_two_columns_shows_their_values_and_the_models_scores(folder, tmp_path):
     run("report", folder / "model.rk", folder / "new.csv", "--features", "width,height", "--out", tmp_path / "page.html")
-    plane, frame = data_of(tmp_path / "page.html")["plane"], pd.read_csv(folder / "new.csv")
+    plane, frame = data_of(tmp_path / "page.html")["plane"], read_csv(folder / "new.csv")
     np.testing.assert_allclose(plane["points"][0], frame["width"], rtol=1e-4)
-    grid, saved, train = plane["grid"], load_table_model(folder / "model.rk"), pd.read_csv(folder / "train.csv")
+    grid, saved, train = plane["grid"], load_table_model(folder / "model.rk"), read_csv(folder / "train.csv")
     corner = pd.DataFrame(
         {"width": [plane["x"][1]], "height": [plane["y"][0]], "depth": [train["depth"].median()], "colour": [train["colour"].mode()[0]]}
     )
@@ -274,14 +275,14 @@ def test_the_cells_of_a_row_are_shown_when_it_is_opened(folder, browser):
         if browser.run(cells):
             break
     row = int(shown_rows(browser)[0])
-    assert browser.run(cells) == [str(cell) for cell in pd.read_csv(folder / "new.csv", dtype=str).iloc[row - 1]]
+    assert browser.run(cells) == [str(cell) for cell in read_csv(folder / "new.csv", dtype=str).iloc[row - 1]]
 
 
 def test_a_column_that_is_chosen_is_drawn_and_drifted_ones_can_be_shown_alone(folder, browser):
     browser.open(folder / "page.html", 1200)
     browser.run("document.querySelector('#drift-table button[data-column=colour]').click()")
     assert browser.run("document.getElementById('column-name').textContent") == "colour, in training and now"
-    levels = pd.read_csv(folder / "train.csv")["colour"].value_counts().index.tolist()
+    levels = read_csv(folder / "train.csv")["colour"].value_counts().index.tolist()
     assert browser.run("Chart.getChart('column-chart').data.labels") == [*levels, "never seen"]
     browser.run("document.getElementById('only-drifted').click()")
     assert set(shown_rows(browser, "drift-table")) == {"width", "depth"}

@@ -15,6 +15,7 @@ pytest.importorskip("skops")
 
 from typer.testing import CliRunner
 
+from exact import read_csv
 from refkernel.cli import app
 from refkernel.explanations import explain
 from refkernel.tables import TableError, load_table_model
@@ -50,7 +51,7 @@ def folder(tmp_path_factory):
 def scored(folder, data="new.csv", *options):
     summary = folder / "summary.json"
     text = run("score", folder / "model.rk", folder / data, "--out", folder / "out.csv", "--summary-json", summary, *options)
-    return text, json.loads(summary.read_text()), pd.read_csv(folder / "out.csv")
+    return text, json.loads(summary.read_text()), read_csv(folder / "out.csv")
 
 
 def test_rates_and_auroc_of_labels_are_those_of_the_written_scores(folder):
@@ -103,7 +104,7 @@ def test_what_training_never_had_is_counted_by_column(folder):
     frame.to_csv(folder / "odd.csv", index=False)
     text, summary, _ = scored(folder, "odd.csv")
     columns = {column["name"]: column for column in summary["columns"]}
-    train = pd.read_csv(folder / "train.csv")["width"]
+    train = read_csv(folder / "train.csv")["width"]
     assert columns["width"]["above_range"] == (frame["width"].astype(float) > train.max()).sum()
     assert columns["width"]["below_range"] == (frame["width"].astype(float) < train.min()).sum()
     assert columns["width"]["range_training"] == [train.min(), train.max()]

@@ -527,7 +527,8 @@ def test_jitted_path_ends_where_its_python_source_does(libsvm, seed, state):
     run_both(certificate.violation_for, 1e-6, b, G, p, diag, lower)
     run_both(whole.gradient, K, p, b, np.empty(18))
     run_both(certificate.certify, b, G, p, diag, lower, lower + 1.0)
-    run_both(certificate.size_of_sums, b, diag)
+    run_both(certificate.size_of_sums, b, diag, np.inf)
+    run_both(certificate.far_size, b, diag)
     run_both(certificate.is_stale, b, diag)
     begin = [problems.FIRST] * 3 if libsvm else [problems.COMPUTED, problems.FOLLOWING, problems.GIVEN]
     rules = np.ones(3), np.full(3, 1e-6), np.full(3, libsvm), np.array(begin), np.full(1, 1e-12), np.full(3, 1000)
@@ -586,10 +587,10 @@ def test_path_gives_the_solutions_of_its_problems(formulation, seed):
 @every_seed
 def test_jitted_steps_equal_their_python_source(seed, state):
     """Newton steps, cut at the bounds, are the same plain Python, with duplicated samples too."""
-    K, _, b, G, lower, upper, _ = state(seed)
+    K, diag, b, G, lower, upper, _ = state(seed)
     run_both(newton.polish, K, b, G, lower, upper)
     hair_off = np.where(b > lower, np.minimum(b * (1 - 1e-15), upper), lower + 1e-16)
-    run_both(newton.snap, hair_off, lower, upper)
+    run_both(newton.snap, hair_off, diag, lower, upper)
     F = run_both(newton.free_weights, b, lower, upper)[0]
     np.testing.assert_array_equal(F, np.flatnonzero((lower < b) & (b < upper)))
     for W in (F, np.repeat(F, 2), F[:1], F[:0]):
@@ -668,5 +669,5 @@ def test_every_jitted_function_is_run_as_python():
     tested |= {"factorise_free", "drop", "newton_step", "take_step"}
     tested |= {"multiplier", "duality_gap", "spread_and_mass", "largest_violation", "gap_at", "fill"}
     tested |= {"violation_for", "snap", "solve_whole", "gradient", "change_total", "solve_problems", "rescaled", "ascending"}
-    tested |= {"certify", "size_of_sums", "is_stale"}
+    tested |= {"certify", "size_of_sums", "far_size", "is_stale"}
     assert {name for module in JITTED_ROOMS for name, value in vars(module).items() if hasattr(value, "py_func")} == tested

@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 import refkernel as rk
+from exact import read_csv
 from refkernel.datasets import load_task
 from refkernel.ellipsoid import ESVDD
 from refkernel.exceptions import ResultsError
@@ -34,7 +35,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rows(folder):
-    return pd.read_csv(folder / "rows.csv", dtype={"negatives": str})
+    return read_csv(folder / "rows.csv", dtype={"negatives": str})
 
 
 def row_of(rows, **values):

@@ -17,6 +17,7 @@ from sklearn.preprocessing import OneHotEncoder
 from typer.testing import CliRunner
 
 import refkernel as rk
+from exact import read_csv
 from refkernel._encoding import TableEncoder
 from refkernel.cli import app
 from refkernel.tables import CsvFormat, load_table_model, reading
@@ -53,7 +54,7 @@ def score(rows, folder, *options):
     """(scored rows, what score said) of a table that was written as CSV."""
     rows.to_csv(folder / "new.csv", index=False)
     output = run("score", folder / "m.rk", folder / "new.csv", "--out", folder / "out.csv", *options)
-    return pd.read_csv(folder / "out.csv"), output
+    return read_csv(folder / "out.csv"), output
 
 
 def machines(n=300, seed=0):
@@ -374,7 +375,7 @@ def test_a_workbook_is_read_as_its_csv_file(tmp_path):
     output = run("fit", tmp_path / "d.xlsx", "--out", tmp_path / "m.rk", "--impute", "median")
     assert "The first of 2 sheets is read: visits" in output
     run("score", tmp_path / "m.rk", tmp_path / "d.xlsx", "--out", tmp_path / "out.csv", "--sheet", "visits")
-    np.testing.assert_array_equal(pd.read_csv(tmp_path / "out.csv")["score"], expected)
+    np.testing.assert_array_equal(read_csv(tmp_path / "out.csv")["score"], expected)
     assert "Its sheets are visits, other" in refused("fit", tmp_path / "d.xlsx", "--out", tmp_path / "n.rk", "--sheet", "third")
     assert "workbooks are read, and not written" in refused("score", tmp_path / "m.rk", tmp_path / "d.xlsx", "--out", tmp_path / "out.xlsx")
     (tmp_path / "broken.xlsx").write_bytes((tmp_path / "d.xlsx").read_bytes()[:-900])

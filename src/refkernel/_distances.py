@@ -41,10 +41,9 @@ def negative_squared_distances(X: npt.ArrayLike, Z: npt.ArrayLike | None = None)
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})  # lets sums use vector registers
-def extend(X: np.ndarray, origin: np.ndarray, per_unit: float, rows: np.ndarray) -> float:
-    """Fill ``rows`` with [y, ||y||², 1] for y = (x - origin) / unit, and return the largest ||y||². Mutates rows."""
+def extend(X: np.ndarray, origin: np.ndarray, per_unit: float, rows: np.ndarray) -> None:
+    """Fill ``rows`` with [y, ||y||², 1] for y = (x - origin) / unit. Mutates rows."""
     n, d = X.shape
-    largest = 0.0
     for i in range(n):
         norm = 0.0
         for j in range(d):
@@ -53,8 +52,6 @@ def extend(X: np.ndarray, origin: np.ndarray, per_unit: float, rows: np.ndarray)
             norm += y * y
         rows[i, d] = norm
         rows[i, d + 1] = 1.0
-        largest = max(largest, norm)
-    return largest
 
 
 class DistancesTo:
@@ -88,18 +85,21 @@ class DistancesTo:
         if n == 0:
             return self._out[:0]
         left, out = self._left[:n], self._out[:n]
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             if n >= MANY_ROWS:
-                farthest = extend(X, self.origin, self._per_unit, left)
+                extend(X, self.origin, self._per_unit, left)
             else:
                 moved = np.subtract(X, self.origin, out=left[:, :-2])
                 np.multiply(moved, self._per_unit, out=moved)
                 norms = np.einsum("ij,ij->i", moved, moved)
-                left[:, -2], left[:, -1], farthest = norms, 1.0, norms.max()
+                left[:, -2], left[:, -1] = norms, 1.0
             np.matmul(left, self._right, out=out)
-        if self._far or farthest > FAR:
+        if self._far:
             np.minimum(out, 0.0, out=out)
-            out[:, self._m :] = 0.0  # an infinite norm times 0 is NaN
+        else:
+            far = np.flatnonzero(~(left[:, -2] <= FAR))  # a row's result must not depend on the rows beside it
+            out[far] = np.minimum(out[far], 0.0)
+        out[:, self._m :] = 0.0  # an infinite norm times 0 is NaN
         return out
 
 

@@ -16,7 +16,7 @@ from sklearn.base import OutlierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._blocks import in_blocks
+from ._blocks import times
 from ._distances import squared_norms
 from ._dual.classifiers import Classifier
 from ._dual.problem import DualProblem, Solution
@@ -278,8 +278,7 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         kernel = self.kernel_
         if self._normal is not None:
             Phi = np.asarray(kernel.features(X))
-            sums = in_blocks(lambda rows: lambda block: block @ self._normal, Phi, np.empty(len(Phi)), self._normal.size)
-            return sums, squared_norms(Phi) if self.classifier.uses_diag else None
+            return times(Phi, self._normal), squared_norms(Phi) if self.classifier.uses_diag else None
         sums = kernel.sums(X, self._landmarks, self.dual_coef_[0])
         return sums, diag if diag is not None or not self.classifier.uses_diag else kernel.diag(X)
 

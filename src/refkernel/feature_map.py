@@ -301,7 +301,8 @@ class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReferenceF
         Returns
         -------
         ndarray of shape (n_samples,)
-            The residuals, float64, at least 0. Their rounding error is about 1e-16 / (smallest kept eigenvalue) of k(x, x).
+            The residuals, float64, at least 0, and finite: those that overflow are the largest number there is. Their rounding error
+            is about 1e-16 / (smallest kept eigenvalue) of k(x, x).
         """
         check_is_fitted(self)
         X = _validated(self, self.kernel_, X, reset=False).astype(np.float64, copy=False)
@@ -321,8 +322,9 @@ class ReferenceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ReferenceF
 
             return of_block
 
-        residual = in_blocks(make, X, np.empty(X.shape[0]), len(projection), self.kernel_.thread_safe)
-        return np.maximum(residual, 0.0, out=residual)
+        with np.errstate(over="ignore", invalid="ignore"):
+            residual = in_blocks(make, X, np.empty(X.shape[0]), len(projection), self.kernel_.thread_safe)
+        return np.nan_to_num(np.maximum(residual, 0.0, out=residual), nan=np.finfo(np.float64).max, copy=False)
 
     @property
     def _n_features_out(self) -> int:

@@ -102,13 +102,16 @@ class TargetScaler(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_kept)
-            The standardised samples; float32 for float32 input. A source is standardised when it is read.
+            The standardised samples, finite for finite samples; float32 for float32 input. A source is standardised when it is read.
         """
         check_is_fitted(self)
         if is_source(X):
             return as_source(X).transformed(self.transform, int(self.kept_.sum()))
         samples: np.ndarray = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-        return ((samples[:, self.kept_] - self.mean_) / self.scale_).astype(samples.dtype, copy=False)
+        with np.errstate(over="ignore"):
+            scaled = (samples[:, self.kept_] - self.mean_) / self.scale_
+        most = np.finfo(samples.dtype).max
+        return np.clip(scaled, -most, most, out=scaled).astype(samples.dtype, copy=False)
 
     def inverse_transform(self, X: npt.ArrayLike) -> np.ndarray:
         """Restore all features: the kept ones in their own units, the dropped ones at their constant.

@@ -10,12 +10,15 @@ from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._blocks import times
+from ._distances import squared_norms
 from ._dual.certificate import SCALE_FLOOR
 from ._dual.problem import DualProblem
 from ._dual.solver import solve
 from ._dual.sources import Features
 from ._explicit.solver import solve_features, takes_over
 from ._forgotten import Forgotten
+from ._left_out import finite_scores
 from ._one_class import OneClassClassifier
 from ._streamed import has_features
 from ._training import TrainingRows
@@ -177,12 +180,13 @@ class StreamDetector(OutlierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            The scores, as ``estimator`` defines them.
+            The scores, as ``estimator`` defines them. A row's score does not depend on the rows beside it.
         """
         check_is_fitted(self, "n_seen_")
         samples: np.ndarray = validate_data(self, X, reset=False, dtype=np.float64, order="C")
-        Phi = np.asarray(self.kernel_.features(samples), dtype=np.float64)
-        return self.estimator.classifier.score(Phi @ self._w, np.einsum("ij,ij->i", Phi, Phi), float(self._w @ self._w))
+        with np.errstate(over="ignore", invalid="ignore"):
+            Phi = np.asarray(self.kernel_.features(samples), dtype=np.float64)
+            return finite_scores(self.estimator.classifier.score(times(Phi, self._w), squared_norms(Phi), float(self._w @ self._w)))
 
     def decision_function(self, X: npt.ArrayLike) -> np.ndarray:
         """Compute ``score_samples(X) - offset_``: at least 0 for samples that are accepted.
@@ -197,7 +201,7 @@ class StreamDetector(OutlierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             The decision values.
         """
-        return self.score_samples(X) - self.offset_
+        return finite_scores(self.score_samples(X) - self.offset_)
 
     def predict(self, X: npt.ArrayLike) -> np.ndarray:
         """Label samples: +1 for targets, -1 for outliers.

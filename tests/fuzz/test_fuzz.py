@@ -130,10 +130,15 @@ def model_files(tmp_path_factory):
         "residual": rk.ReferenceResidual(random_state=0).fit(frame),
         "map": make_pipeline(rk.TargetScaler(), rk.ReferenceMap(random_state=0), rk.SVDD("linear")).fit(frame),
         "search": rk.OneClassGridSearch(rk.SVDD(), {"nu": [0.1, 0.3]}, cv=2, random_state=np.random.RandomState(0)).fit(frame, y),
+        "repel": rk.SVDD(negatives="repel").fit(frame, y),
+        "auto": rk.AutoDetector().fit(frame),
+        "conformal": rk.ConformalDetector(rk.SVDD(), 0.1).fit(frame),
+        "stream": rk.StreamDetector(rk.SVDD(rk.ReferenceKernel(random_state=0)), checkpoint=12).fit(frame),
     }
     for name, model in models.items():
         save(model, folder / f"{name}.rk")
     assert command("fit", folder / "data.csv", "--out", folder / "table.rk")[1]
+    assert command("fit", folder / "data.csv", "--model", "auto", "--out", folder / "auto_table.rk")[1]
     for path in folder.glob("*.rk"):
         command("inspect", path)
         command("score", path, folder / "data.csv", "--out", folder / "out.csv")
@@ -507,6 +512,9 @@ def random_estimator(rng):
         lambda: make_pipeline(rk.TargetScaler(), rk.ReferenceMap(references=chosen, random_state=0), rk.SVDD("linear")),
         lambda: make_pipeline(rk.TargetImputer(), rk.NPT(), rk.OneClassSVM("linear")),
         lambda: rk.OneClassGridSearch(rk.SVDD(), {"nu": [0.1, 0.5]}, cv=2, random_state=0),
+        lambda: rk.AutoDetector(rng.choice([0.05, 0.3]), contamination=rng.choice([0.0, 0.1])),
+        lambda: rk.ConformalDetector(rk.SVDD(kernel), 0.2, method=str(rng.choice(["loo", "cv", "split"])), random_state=0),
+        lambda: rk.StreamDetector(rk.SVDD(reference, nu=nu), checkpoint=20, random_state=0),
     ]
     return made[rng.integers(len(made))]()
 

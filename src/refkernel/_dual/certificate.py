@@ -13,7 +13,7 @@ ROUNDING = 4.0 * np.finfo(np.float64).eps
 """Gradients are known only to this share of the size of their terms."""
 
 STALE = 1e4
-"""Moves through samples whose kernel values are this many times those of the samples with weight cost the gradient four digits."""
+"""Moves through samples whose kernel values are this many times those that make up the sums cost the gradient four digits."""
 
 SCALE_FLOOR = 1e-6
 """Tolerances are relative to the weighted spread of the samples, or to this share of the kernel's size if that is larger: double
@@ -37,12 +37,12 @@ def largest_violation(b, G, lower, upper):
 def violation_for(tol, b, G, p, diag, lower):
     """The violation that keeps the gap well within ``tol`` of the scale, but at least what rounding can resolve."""
     _, scale, mass = spread_and_mass(b, G, p, diag, lower)
-    return max(EXTRA_DIGITS * tol * scale / mass if mass > 0.0 else 0.0, ROUNDING * size_of_sums(b, diag))
+    return max(EXTRA_DIGITS * tol * scale / mass if mass > 0.0 else 0.0, ROUNDING * size_of_sums(b, diag, np.inf))
 
 
 @njit(cache=True, nogil=True)
-def size_of_sums(b, diag):
-    """The size of the terms of Σ b_i K_ij for a sample j that carries weight: Σ |b_i| sqrt |K_ii| · max sqrt |K_jj|.
+def size_of_sums(b, diag, most):
+    """The size of the terms of Σ b_i K_ij for a sample j with weight and |K_jj| <= most: Σ |b_i| sqrt |K_ii| · max sqrt |K_jj|.
 
     Samples without weight do not count: they change no sum, however far away they are.
     """
@@ -51,19 +51,30 @@ def size_of_sums(b, diag):
         if b[t] != 0.0:
             root = np.sqrt(abs(diag[t]))
             total += abs(b[t]) * root
-            heaviest = max(heaviest, root)
+            heaviest = max(heaviest, root if abs(diag[t]) <= most else 0.0)
     return total * heaviest
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # the divisor is not 0
+def far_size(b, diag):
+    """The |K_ii| beyond which a sample is far away: STALE times their mean by weight.
+
+    A far sample needs next to no weight to be on the boundary: that weight matters to its own gradient alone.
+    """
+    weighted, weights = 0.0, 0.0
+    for t in range(b.size):
+        weighted += abs(b[t] * diag[t])
+        weights += abs(b[t])
+    return STALE * weighted / weights if weights > 0.0 else np.inf
 
 
 @njit(cache=True, nogil=True)
 def is_stale(b, diag):
-    """Whether samples without weight are so far away that moves through them may have left their rounding in the gradient."""
-    largest, heaviest = 0.0, 0.0
+    """Whether some samples are so far away that moves through them may have left their rounding in the gradient."""
+    largest = 0.0
     for t in range(b.size):
         largest = max(largest, abs(diag[t]))
-        if b[t] != 0.0:
-            heaviest = max(heaviest, abs(diag[t]))
-    return largest > STALE * heaviest
+    return largest > far_size(b, diag)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # no divisor is 0
@@ -81,7 +92,7 @@ def certify(b, G, p, diag, lower, upper):
         if b[t] < upper[t]:
             smallest = min(smallest, G[t])
     shortfall = max(rho - smallest, 0.0)
-    return rho, quadratic, scale, gap / scale if scale > 0.0 else 0.0, size_of_sums(b, diag), shortfall
+    return rho, quadratic, scale, gap / scale if scale > 0.0 else 0.0, size_of_sums(b, diag, far_size(b, diag)), shortfall
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # no divisor is 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._jit import njit
+from .certificate import far_size
 
 DEPENDENT = 1e-11
 """A sample counts as dependent if its part outside the span of the others is below this share of the kernel's size."""
@@ -177,11 +178,17 @@ def drop(U, r, c):
             v[k] = cos * y - sin * x
 
 
-@njit(cache=True, nogil=True)
-def snap(b, lower, upper):
-    """Put weights that rounding left a hair off a bound onto it, so that "free" is an exact notion. Mutates b."""
+@njit(cache=True, nogil=True, error_model="numpy")  # no divisor is 0
+def snap(b, diag, lower, upper):
+    """Put weights that rounding left a hair off a bound onto it, so that "free" is an exact notion. Mutates b.
+
+    The hair is thinner for samples far away, whose gradients feel it.
+    """
+    most = far_size(b, diag)
     for t in range(b.size):
         margin = AT_BOUND * (upper[t] - lower[t])
+        if abs(diag[t]) > most:
+            margin *= most / abs(diag[t])
         if b[t] <= lower[t] + margin:
             b[t] = lower[t]
         elif b[t] >= upper[t] - margin:

@@ -57,7 +57,7 @@ def solve_whole(K, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, ma
         if solved and is_stale(b, diag):
             gradient(K, p, b, G)
             solved = largest_violation(b, G, lower, upper) <= eps or turns >= 10 * PATIENCE
-    snap(b, lower, upper)
+    snap(b, diag, lower, upper)
     return moves, solved, curvature_met
 
 

@@ -32,7 +32,7 @@ def solve_by_working_sets(problem, rows, b, G, tol, stopping, floor, limit):
             break
     if stopping == "relative":
         _polish(problem, rows, b, G)
-    snap(b, problem.lower, problem.upper)
+    snap(b, rows.diag, problem.lower, problem.upper)
     return moves, largest_violation(b, G, problem.lower, problem.upper) <= eps, curvature
 
 

@@ -37,7 +37,7 @@ def solve_features(problem: DualProblem, rows: Features, tol: float = 1e-6) -> S
     held = HeldRows(rows.Phi, rows.diag, problem)
     best = Search(held, problem.total, rows.n, _start(held, tol), tol).optimum()
     b = best.weights(held)
-    snap(b, problem.lower, problem.upper)
+    snap(b, rows.diag, problem.lower, problem.upper)
     G = held.gradient(best.point.w)
     rho, quadratic, scale, gap, size_of_sums, shortfall = certify(b, G, problem.p, rows.diag, problem.lower, problem.upper)
     if not (gap <= tol and abs(b.sum() - problem.total) <= FEASIBLE * np.abs(b).sum()):

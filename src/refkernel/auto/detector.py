@@ -453,8 +453,8 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         return np.nan_to_num(np.vstack([part.score(views[v]) for v, part in self._parts]), nan=most, posinf=most)
 
     def _combined(self, scores: np.ndarray) -> np.ndarray:
-        evidence = [evidence(row) for evidence, row in zip(self._evidence, scores, strict=True)]
-        return np.mean([row for row, used in zip(evidence, self._used, strict=True) if used], axis=0)
+        evidence = [evidence(row) for evidence, row, used in zip(self._evidence, scores, self._used, strict=True) if used]
+        return sum(evidence[1:], start=evidence[0]) / len(evidence)  # NumPy would sum a single sample in another order
 
     def _in_words(self, kept: int, given: int) -> str:
         used, all_ = int(self._used.sum()), len(self._used)

@@ -178,9 +178,7 @@ class Kernel(QuickParams):
             The diagonal of k(X, X).
         """
         rows: Any = X
-        starts = range(0, rows.shape[0], DIAGONAL_BLOCK)
-        blocks = [np.diagonal(self(rows[i : i + DIAGONAL_BLOCK])) for i in starts]
-        return np.concatenate(blocks) if blocks else np.empty(0)
+        return in_blocks(lambda _: lambda block: np.diagonal(self(block)), rows, np.empty(rows.shape[0]), DIAGONAL_BLOCK, self.thread_safe)
 
     def features(self, X: MatrixLike) -> np.ndarray | None:
         """Compute Phi(X) with k(x, z) = Phi(x) · Phi(z), if the kernel has a small dense map.
