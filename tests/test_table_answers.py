@@ -22,6 +22,7 @@ from refkernel.cli import app
 from refkernel.tables import CsvFormat, load_table_model, reading
 from refkernel.tables.columns import model_input
 from refkernel.tables.reading import open_table, read_whole
+from refkernel.tables.scoring import decide
 
 needs_pyarrow = pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="Parquet files need pyarrow")
 needs_openpyxl = pytest.mark.skipif(importlib.util.find_spec("openpyxl") is None, reason="Excel files need openpyxl")
@@ -222,6 +223,49 @@ def test_a_filled_cell_never_makes_the_most_typical_row_more_normal(tmp_path):
         rows.loc[i, name] = np.nan
     scored, _ = score(rows, tmp_path)
     assert (scored["score"][1:] <= scored["score"][0]).all()
+
+
+def emptied_answers(model, rows, tmp_path):
+    """(answers of the rows, answers after emptying 1, 2, … cells of each, drawn at random) by the functions of score."""
+    fitted = load_table_model(model)
+    percentiles = fitted.about["training"]["decision_percentiles"]
+    rng = np.random.default_rng(0)
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    table = open_table(tmp_path / "rows.csv", CsvFormat())
+    X = model_input(read_whole(table), fitted.features, table.decimal, 0)
+    before = decide(fitted, X, percentiles)
+    for count in range(1, X.shape[1] + 1):
+        chosen = np.argsort(rng.random(X.shape), axis=1) < count
+        yield before, decide(fitted, X.where(~chosen), percentiles)
+
+
+@every_model
+@pytest.mark.parametrize("n", [12, 300])
+def test_emptying_cells_of_columns_that_training_filled_never_raises_normality_nor_the_p_value(model, n, tmp_path):
+    """Of any row: normal ones, contradictions, rows far from everything, and rows of two halves that do not belong together."""
+    train = machines(n)
+    train.loc[::3, "flow"] *= 1.0 + 1e-13  # nearly equal rows: dense regions, and large distances relative to them
+    fit(train, tmp_path, "--impute", "median", "--model", model)
+    far = machines(60, seed=1).assign(flow=lambda rows: rows["flow"] * np.geomspace(0.01, 100.0, 60), set_point=100.0)
+    mixed = machines(60, seed=2).assign(temperature=machines(60, seed=3)["temperature"], machine="rare 1")
+    wrong = machines(60, seed=4).assign(set_point=np.geomspace(1e-300, 1e300, 60), machine="never seen")
+    for before, after in emptied_answers(tmp_path / "m.rk", pd.concat([machines(60, seed=5), far, mixed, wrong]), tmp_path):
+        assert (after["normality"] <= before["normality"]).all()
+        assert (after["label"] == -1).all()
+        if model == "auto":
+            assert (after["p_value"] <= before["p_value"]).all()
+
+
+@every_model
+def test_a_cell_that_training_often_lacks_is_no_more_normal_empty_than_with_its_best_value(model, tmp_path):
+    """No rule can go below every value there: a row that is accepted with the cell empty would be accepted whatever stands in it."""
+    fit(with_holes(), tmp_path, "--impute", "median", "--model", model)
+    rows = machines(100, seed=7)
+    tried = [rows.assign(temperature=value) for value in [np.nan, *np.linspace(70.0, 90.0, 81)]]
+    rows_of = pd.concat(tried)
+    (answers, _), *_ = emptied_answers(tmp_path / "m.rk", rows_of, tmp_path)
+    empty, *values = np.split(answers["normality"].to_numpy(), len(tried))
+    assert (empty <= np.max(values, axis=0)).all()
 
 
 def test_more_missing_cells_than_training_ever_had_are_flagged(tmp_path):

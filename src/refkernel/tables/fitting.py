@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
-from .._encoding import CONSTANT, DATE, Column
+from .._encoding import CONSTANT, DATE, FAR, Column
 from .._validation import OUTLIER
 from ..auto import AutoDetector
 from ..drift import describe
@@ -28,9 +28,6 @@ from .wording import counted, named, option
 
 OPTIONS_OF_OUTLIERS = "give --target-column, --target and --outlier"
 """How known outliers are passed on the command line."""
-
-FAR = 1e6
-"""At this many standard deviations from the targets an RBF kernel is 0 against all references, and decisions have reached their limit."""
 
 ACCEPTS_FAR = (
     "This model accepts rows that are far from all training rows: a reference kernel brings them near the centre. Fit it with a larger "

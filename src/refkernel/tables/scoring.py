@@ -284,7 +284,8 @@ def decide(saved: TableModel, X: pd.DataFrame, percentiles: list[float] | None =
     if FILLED in saved.added:
         columns[FILLED] = X.isna().sum(axis=1).to_numpy()
     if percentiles is not None:
-        columns[NORMALITY] = normality(decision, percentiles)
+        contradicts = np.zeros(len(X), dtype=bool) if saved.encoder is None else saved.encoder.violations(X).any(axis=1)
+        columns[NORMALITY] = np.where(contradicts, 0.0, normality(decision, percentiles))
     return pd.DataFrame(columns)
 
 
