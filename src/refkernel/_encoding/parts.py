@@ -40,8 +40,8 @@ NEW_UNIT = 1.0
 MISSING_UNIT = 1.0
 """A missing number is 1 / MISSING_UNIT away from the median, which stands for it."""
 
-SQUARED_MISSING_UNIT = 1.0 / 3.0
-"""The same where columns are standardised and distances are squared: a cell within 3 standard deviations of the median is nearer to it."""
+SQUARED_MISSING_UNIT = 0.5
+"""The same where columns are standardised and distances are squared: a cell within 2 standard deviations of the median is nearer to it."""
 
 CYCLE_UNIT = float(np.sqrt(2.0))
 """Of sine and cosine, for each unit of their spread: times are then as far apart as normal numbers on average."""

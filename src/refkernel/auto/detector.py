@@ -365,7 +365,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         samples: np.ndarray = validate_data(self, X, reset=False, dtype=np.float64, order="C")
         with np.errstate(over="ignore"):
             samples = samples / self._unit
-            return self._bounded(0.0 - self._combined(self._part_scores(samples)), self._contradicted(samples).any(axis=1))
+            return self._bounded(0.0 - self._combined(self._part_scores(samples)), self._contradicted(samples))
 
     def decision_function(self, X: npt.ArrayLike) -> np.ndarray:
         """Compute ``score_samples(X) - offset_``: at least 0 for samples that are accepted.
@@ -463,9 +463,9 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         """Just less normal than every row that calibrates."""
         return float(np.nextafter(self.calibration_[0], -np.inf))
 
-    def _bounded(self, scores: np.ndarray, contradicts: np.ndarray) -> np.ndarray:
-        """The scores, at most ``_lowest`` for samples that contradict a constant."""
-        return np.where(contradicts, np.minimum(scores, self._lowest), scores)
+    def _bounded(self, scores: np.ndarray, contradicted: np.ndarray) -> np.ndarray:
+        """The scores, at most ``_lowest`` for samples with a contradicted cell."""
+        return np.where(contradicted.any(axis=1), np.minimum(scores, self._lowest), scores)
 
     def _combined(self, scores: np.ndarray) -> np.ndarray:
         evidence = [evidence(row) for evidence, row in zip(self._evidence, scores, strict=True)]

@@ -56,7 +56,7 @@ class AutoForm:
         """What contradicted constants take further from the scores, in equal parts (rows × count)."""
         cells = self._model._contradicted(X)
         contradicted = np.array([cells[:, feature == number].any(axis=1) for number in range(count)], dtype=np.float64).T
-        missing = self._model._bounded(scores, cells.any(axis=1)) - scores
+        missing = self._model._bounded(scores, cells) - scores
         return contradicted * (missing / np.maximum(contradicted.sum(axis=1), 1.0))[:, None]
 
     def shapley(self, X: np.ndarray, feature: np.ndarray, count: int) -> np.ndarray:

@@ -15,7 +15,8 @@ from .._files import replacing
 from .._validation import OUTLIER
 from ..exceptions import TableError
 from .cells import dates, find_format, numbers, texts, typed_seconds
-from .reading import CsvFormat, open_table, read_whole
+from .form import CsvFormat
+from .reading import open_table, read_whole
 from .scoring import Scored, TableModel, check_names, checked_input
 from .writing import check_writable
 

@@ -22,8 +22,10 @@ from .cells import texts
 from .checks import check_finite, check_not_empty, missing_counts, missing_message, row_names
 from .columns import Feature, learn
 from .expected import expectations
-from .reading import CsvFormat, open_table, read_whole
+from .form import CsvFormat
+from .reading import open_table, read_whole
 from .recipe import AUTO, AUTO_MODEL, NONE, OTHER, Recipe, Rows, pipeline, search_of
+from .seen import kept_scores
 from .wording import counted, named, option
 
 OPTIONS_OF_OUTLIERS = "give --target-column, --target and --outlier"
@@ -97,6 +99,7 @@ def fit_file(
         "recipe": asdict(recipe),
         "search": found,
         "training": training,
+        "seen": kept_scores(fitted, X[y != OUTLIER]),
     }
     return Fitted(fitted, about, notes)
 

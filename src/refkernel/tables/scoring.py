@@ -22,9 +22,11 @@ from ..persistence.description import mismatch
 from .cells import is_text
 from .checks import check_finite, missing_counts, missing_message, unseen
 from .columns import Feature, model_input
+from .endings import is_parquet
 from .explaining import Explaining, reason_names
 from .fitting import PERCENT
-from .reading import CsvFormat, Table, is_parquet, open_table
+from .form import CsvFormat, Table
+from .reading import open_table
 from .wording import named
 from .writing import check_writable, table_writer
 
