@@ -92,7 +92,7 @@ def _measured(labels: dict[str, Any], name: str) -> str:
 
 
 def _column_lines(summary: dict[str, Any], tell_outside: bool) -> list[tuple[str, str]]:
-    from ..tables.wording import named
+    from ..tables.wording import counted, named
 
     columns, rows = summary["columns"], summary["rows"]
     outside = sorted(((c.get("below_range", 0) + c.get("above_range", 0), c["name"]) for c in columns), reverse=True)
@@ -106,7 +106,10 @@ def _column_lines(summary: dict[str, Any], tell_outside: bool) -> list[tuple[str
         )
     if unseen:
         lines.append(
-            ("never seen", "categories that training did not have in " + named(f"{name} ({count:,} rows)" for count, name in unseen))
+            (
+                "never seen",
+                "categories that training did not have in " + named(f"{name} ({counted(count, 'row')})" for count, name in unseen),
+            )
         )
     if missing:
         then = sum(c["missing_share_training"] for c in columns) / len(columns)

@@ -138,10 +138,7 @@ def _unusual(cells: np.ndarray, usual: Normal | None) -> np.ndarray:
 
 def _judged(cells: np.ndarray, normal: Normal | None, beside: np.ndarray) -> list[tuple[str, bool, str]]:
     """Each cell as text, whether training had no such cell, and what is wrong with it in words."""
-    if normal is None:
-        within = outside = ""
-    else:
-        within, outside = f"within {normal}{', at an unusual time' if normal.is_date else ''}", f"normal: {normal}"
+    within, outside = ("", "") if normal is None else (f"within {normal}", f"normal: {normal}")
     return [
         (text, beyond, f"normal alone, but not in combination with {other}" if other else outside if beyond else within)
         for (text, beyond), other in zip(_written(cells, normal), beside, strict=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from ..exceptions import ModelFileError, TableError
 from .cells import (
     BOOLEANS,
     FORMATS,
+    MARKED,
+    SWAPPED,
     Numbers,
     are_booleans,
     categories,
@@ -48,6 +52,9 @@ TYPED = "typed"
 """The format of dates that are not text: their type says what they are."""
 
 THOUSAND = 1_000.0
+
+SHOWN_ROWS = 1_000
+"""The first rows of each column, by which a decimal mark is recognised."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +94,21 @@ class Feature:
         return cls(item["name"], None if categories is None else tuple(categories), **others)
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How a training table is read: its decimal mark, notes for the user, and whether some column shows beyond doubt what that mark is."""
+
+    decimal: str
+    notes: list[str]
+    is_decided: Callable[[], bool]
+
+
 def learn(frame: pd.DataFrame, decimal: str, categorical: tuple[str, ...], notes: list[str]) -> tuple[list[Feature], pd.DataFrame]:
     """What each column of a training table is, and its values as the model takes them."""
     if not len(frame.columns):
         raise TableError("No column is left to learn from: all were dropped.")
-    return _parsed(frame, list(frame.columns), lambda column: _learn(column, decimal, column.name in categorical, notes))
+    reading = Reading(decimal, notes, cache(lambda: _shows_decimals(frame, decimal)))
+    return _parsed(frame, list(frame.columns), lambda column: _learn(column, reading, column.name in categorical))
 
 
 def model_input(frame: pd.DataFrame, features: list[Feature], decimal: str, first_row: int = 0) -> pd.DataFrame:
@@ -136,10 +153,10 @@ def _frame(features: list[Feature], values: list[np.ndarray]) -> pd.DataFrame:
     return pd.concat([X, others], axis=1)[[feature.name for feature in features]]
 
 
-def _learn(column: pd.Series, decimal: str, categorical: bool, notes: list[str]) -> tuple[Feature, np.ndarray]:
+def _learn(column: pd.Series, reading: Reading, categorical: bool) -> tuple[Feature, np.ndarray]:
     name = str(column.name)
     if not categorical:
-        found = _learn_number(column, name, decimal) or _learn_date(column, name, notes)
+        found = _learn_number(column, name, reading) or _learn_date(column, name, reading.notes)
         if found is not None:
             return found
     _check_type(column)
@@ -173,14 +190,15 @@ def _learn_date(column: pd.Series, name: str, notes: list[str]) -> tuple[Feature
     return Feature(name, date_format=form), dates(cells, form)[0]
 
 
-def _learn_number(column: pd.Series, name: str, decimal: str) -> tuple[Feature, np.ndarray] | None:
+def _learn_number(column: pd.Series, name: str, reading: Reading) -> tuple[Feature, np.ndarray] | None:
     """A column of numbers, in the ways people write them; None where most cells are words."""
     if is_bool_dtype(column) or not is_plain(column):
         return None
+    decimal = reading.decimal
     found = numbers(column, decimal)
     if found.unclear.any():
         _check_mark(column, found.wrong | found.unclear, decimal, bool(found.wrong.any()))
-        _check_thousands(column, found, decimal)
+        _learn_thousands(column, found, reading)
     _check_percent(name, found, None)
     if not found.wrong.any():
         return Feature(name, percent=bool(found.percent.any()), thousands=bool((found.clear | found.unclear).any())), found.values
@@ -243,6 +261,28 @@ def _check_percent(name: str, found: Numbers, wanted: bool | None) -> None:
     if wanted is not None and len(has) and bool(has.any()) != wanted:
         now, then = ("with", "without") if has.any() else ("without", "with")
         raise TableError(f"Column {name} is written {now} percent signs, and was {then} them in training. Write it as in training.")
+
+
+def _learn_thousands(column: pd.Series, found: Numbers, reading: Reading) -> None:
+    """Cells such as 1,234 are thousands where other columns show that the decimal mark is the other one."""
+    if not reading.is_decided():
+        return _check_thousands(column, found, reading.decimal)
+    first = texts(column)[found.unclear][0]
+    reading.notes.append(
+        f"Column {column.name}: {first} is read as {re.sub(r'[,.]', '', first)}, because other columns have decimal "
+        f"{NAMES_OF_MARKS[reading.decimal]}."
+    )
+
+
+def _shows_decimals(frame: pd.DataFrame, decimal: str) -> bool:
+    """Whether some column has numbers with the decimal mark that cannot be thousands, such as 0.5 or $1,234.50."""
+    return any(_has_decimals(frame[name], decimal) for name in frame.columns if is_text(frame[name]))
+
+
+def _has_decimals(column: pd.Series, decimal: str) -> bool:
+    cells = [cell for cell in texts(column[:SHOWN_ROWS]) if cell == cell]
+    found = [MARKED.fullmatch(cell if decimal == "." else cell.translate(SWAPPED)) for cell in cells]
+    return all(found) and any(match["rest"] and len(match["rest"]) != len(".123") for match in found if match)
 
 
 def _check_thousands(column: pd.Series, found: Numbers, decimal: str) -> None:
