@@ -139,6 +139,8 @@ def _unusual(cells: np.ndarray, usual: Normal | None) -> np.ndarray:
 def _judged(cells: np.ndarray, normal: Normal | None, beside: np.ndarray) -> list[tuple[str, bool, str]]:
     """Each cell as text, whether training had no such cell, and what is wrong with it in words."""
     within, outside = ("", "") if normal is None else (f"within {normal}", f"normal: {normal}")
+    if normal is not None and normal.is_date:
+        within += "; its hour, weekday or season may be unusual"
     return [
         (text, beyond, f"normal alone, but not in combination with {other}" if other else outside if beyond else within)
         for (text, beyond), other in zip(_written(cells, normal), beside, strict=True)
