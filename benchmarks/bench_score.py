@@ -76,7 +76,7 @@ def peak_megabytes():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
-def bench_file(folder, rows, explain):
+def bench_file(folder, rows, explain=0):
     table, model = folder / "table.csv", folder / "model.rk"
     make_table(table, rows)
     make_model(model)

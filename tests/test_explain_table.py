@@ -65,7 +65,9 @@ def test_only_flagged_rows_have_reasons_and_they_name_ranges(saved, tmp_path):
     flagged = written["label"] == -1
     assert 0 < flagged.sum() < 150
     assert (written.loc[~flagged, ["reason_1", "reason_2", "reason_3"]] == "").all(axis=None)
-    assert written.loc[flagged, "reason_1"].str.fullmatch(r"\w+ = \S+ \((normal:|within) .+\)").all()
+    assert (
+        written.loc[flagged, "reason_1"].str.fullmatch(r"\w+ = \S+ \((normal:|within|normal alone, but not in combination with) .+\)").all()
+    )
     assert sum(result.reasons.values()) == flagged.sum()
 
 

@@ -260,7 +260,8 @@ def test_emptying_cells_of_columns_that_training_filled_never_raises_normality_n
 def test_where_training_rarely_lacks_a_cell_few_rows_are_more_normal_without_it(model, tmp_path):
     """No rule can go below every value there: a row that is accepted with the cell empty would be accepted whatever stands in it.
 
-    What an empty cell costs exceeds what 95 % of the values cost: they are within 2 standard deviations of the median.
+    What an empty cell costs exceeds what 95 % of the values cost: they are within 2 standard deviations of the median. The bound leaves
+    room for 3 standard errors of such a share of 400 rows.
     """
     train = machines(400).drop(columns=["set_point", "mode"])
     train.loc[::50, "temperature"] = np.nan
@@ -268,7 +269,7 @@ def test_where_training_rarely_lacks_a_cell_few_rows_are_more_normal_without_it(
     rows = machines(400, seed=7)
     (before, _), *_ = emptied_answers(tmp_path / "m.rk", rows, tmp_path)
     (after, _), *_ = emptied_answers(tmp_path / "m.rk", rows.assign(temperature=np.nan), tmp_path)
-    assert (after["normality"] > before["normality"]).mean() <= 0.05
+    assert (after["normality"] > before["normality"]).mean() <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
 
 
 def test_more_missing_cells_than_training_ever_had_are_flagged(tmp_path):
