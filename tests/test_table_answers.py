@@ -402,6 +402,18 @@ def test_numbers_that_may_be_thousands_or_decimals_are_asked_about(tmp_path):
     run("fit", tmp_path / "d.csv", "--out", tmp_path / "m.rk", "--decimal", ",")
 
 
+@pytest.mark.parametrize(("decimal", "price", "weight"), [(".", "€ 1,234.50", "8,080"), (",", "1.234,50 €", "8.080")])
+def test_numbers_are_thousands_where_another_column_has_decimals(decimal, price, weight, tmp_path):
+    """The model remembers it: a table without that column's decimals is read in the same way."""
+    rows = pd.DataFrame({"weight": [weight, weight.replace("8", "9", 1)] * 20, "price": [price, price.replace("1", "2", 1)] * 20})
+    output = fit(rows, tmp_path, "--decimal", decimal)
+    assert f"Column weight: {weight} is read as 8080, because other columns have decimal" in output
+    (column, _) = load_table_model(tmp_path / "m.rk").columns
+    assert (column.minimum, column.maximum) == (8080.0, 9080.0)
+    again, _ = score(rows.assign(price=price), tmp_path, "--decimal", decimal)
+    assert len(again) == 40
+
+
 def test_a_percent_sign_on_some_cells_only_is_refused(tmp_path):
     pd.DataFrame({"a": ["5 %", "6 %", "7"] * 10}).to_csv(tmp_path / "d.csv", index=False)
     assert "mixes 20 values with a percent sign and 10 without" in refused("fit", tmp_path / "d.csv", "--out", tmp_path / "m.rk")
