@@ -238,6 +238,9 @@ def main() -> None:
     verdict = np.where(means["ours"] >= means.max(axis=1) - 100 * LEVEL, "best or level", "behind")
     print(f"\nMean AUROC (%) over {results['table'].nunique()} tables × {arguments.seeds} splits")
     print(means.round(1).assign(verdict=verdict).to_string())
+    behind = by_table[by_table["ours"] < by_table.max(axis=1) - 100 * LEVEL]
+    print(f"\nBest or level in {len(by_table) - len(behind)} of {len(by_table)} cells; behind in:")
+    print(behind.round(1).to_string() if len(behind) else "none")
 
 
 if __name__ == "__main__":

@@ -112,7 +112,7 @@ def test_categories_are_tried_one_by_one():
     found = rk.counterfactuals(model, row, ranges={"size": (-1.0, 10.0), "colour": ["green", "red"]})
     by_name = {change.name: change for change in found.changes[0]}
     assert by_name["colour"].levels == ("green",)
-    assert str(by_name["colour"]) == "accepted if colour were green"
+    assert str(by_name["colour"]) == "accepted if colour were green in combination with the other values"
     assert by_name["size"].nearest < 2.0
 
 

@@ -66,7 +66,9 @@ def test_only_flagged_rows_have_reasons_and_they_name_ranges(saved, tmp_path):
     flagged = written["label"] == -1
     assert 0 < flagged.sum() < 150
     assert (written.loc[~flagged, ["reason_1", "reason_2", "reason_3"]] == "").all(axis=None)
-    assert written.loc[flagged, "reason_1"].str.fullmatch(r"\w+ = \S+ \((normal:|within) .+\)").all()
+    assert (
+        written.loc[flagged, "reason_1"].str.fullmatch(r"\w+ = \S+ \((normal:|within|normal alone, but not in combination with) .+\)").all()
+    )
     assert sum(result.reasons.values()) == flagged.sum()
 
 
@@ -159,3 +161,47 @@ def test_a_table_model_says_which_value_or_level_would_be_normal(saved):
     assert set(changes[1][0].levels) <= {"Biscoe", "Dream", "Torgersen"}
     assert changes[2][0].name == "bill_mm"
     assert changes[2][0].nearest < 60.0
+
+
+def two_species(n, seed):
+    """Small birds with deep bills and large ones with flat bills, as in the Palmer archipelago; all columns follow the species."""
+    rng = np.random.default_rng(seed)
+    large = rng.random(n) < 0.5
+    centre = np.where(large[:, None], [47.5, 15.0, 217.0, 5_080.0], [38.8, 18.3, 190.0, 3_700.0])
+    values = centre + rng.normal(size=(n, 4)) * [2.8, 1.1, 6.5, 480.0]
+    names = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
+    return pd.DataFrame(values.round(1), columns=names), large
+
+
+@pytest.mark.parametrize("model", ["auto", "svdd"])
+def test_a_broken_combination_of_normal_values_is_named_with_both_columns(model, tmp_path):
+    """The flipper of a large bird on a small one: reasons name the flipper and a column of the bird, and no range that is satisfied."""
+    train, _ = two_species(300, 0)
+    train.to_csv(tmp_path / "train.csv", index=False)
+    fitted = fit_file(
+        tmp_path / "train.csv", Recipe(model, references="auto" if model == "auto" else "none", scale=None), Rows(), CsvFormat()
+    )
+    rk.save(fitted.model, tmp_path / "model.rk", about=fitted.about)
+    rows, large = two_species(100, 1)
+    rows = rows[~large].assign(flipper_length_mm=219.0)
+    bulk = train.quantile([0.02, 0.98])
+    rows = rows[((rows >= bulk.iloc[0]) & (rows <= bulk.iloc[1])).all(axis=1)]  # single values are clearly normal
+    _, found = scored(load_table_model(tmp_path / "model.rk"), rows, tmp_path, explain=2)
+    flagged = found[found["label"] == -1]
+    assert len(flagged) >= 0.5 * len(rows)
+    first = flagged["reason_1"]
+    assert first.str.contains("normal alone, but not in combination with ").mean() >= 0.9
+    assert first.str.contains("flipper_length_mm = 219").mean() >= 0.9
+    change = rk.counterfactuals(fitted.model, rows.iloc[flagged.index[:5]]).sentences()
+    assert all(any("flipper_length_mm" in text and "in combination with the other values" in text for text in texts) for texts in change)
+
+
+@pytest.mark.parametrize("model", ["auto", "svdd"])
+def test_a_value_that_is_unusual_by_itself_is_not_called_a_combination(model, tmp_path):
+    train, _ = two_species(300, 0)
+    train.to_csv(tmp_path / "train.csv", index=False)
+    fitted = fit_file(tmp_path / "train.csv", Recipe(model), Rows(), CsvFormat())
+    rk.save(fitted.model, tmp_path / "model.rk", about=fitted.about)
+    rows = two_species(30, 1)[0].assign(body_mass_g=9_000.0)
+    _, found = scored(load_table_model(tmp_path / "model.rk"), rows, tmp_path, explain=2)
+    assert found["reason_1"].str.startswith("body_mass_g = 9,000 (normal: ").all()

@@ -180,3 +180,45 @@ def test_the_first_reason_is_the_cell_that_training_never_had(folder):
 def test_a_model_that_cannot_be_explained_has_no_reasons(folder):
     saved = replace(load_table_model(folder / "model.rk"), model=IsolationForest(n_estimators=2).fit(np.eye(3)))
     assert reasons_of(saved, pd.DataFrame(np.eye(3))) == [[], [], []]
+
+
+@pytest.mark.parametrize("model", ["auto", "svdd"])
+def test_rows_that_trained_the_model_are_recognised_and_new_ones_are_not(model, tmp_path):
+    """Sorted otherwise, in another file, with another number of digits, and among as many new rows."""
+    train, new = table(200, 0).drop(columns="state"), table(200, 1).drop(columns="state")
+    train.to_csv(tmp_path / "train.csv", index=False)
+    run("fit", tmp_path / "train.csv", "--drop", "id", "--model", model, "--out", tmp_path / "model.rk")
+    train[::-1].to_csv(tmp_path / "again.csv", index=False, float_format="%.6f")
+    new.to_csv(tmp_path / "new.csv", index=False)
+    pd.concat([train, new]).to_csv(tmp_path / "both.csv", index=False)
+    for data, share, words in (
+        ("again.csv", 1.0, "not new these rows trained the model"),
+        ("both.csv", 0.5, "about 50 % of these rows trained the model"),
+    ):
+        text, summary, _ = scored(tmp_path, data)
+        assert words in text
+        assert "flatter it" in text
+        assert summary["trained_share"] == pytest.approx(share, abs=0.02)
+    text, summary, _ = scored(tmp_path, "new.csv")
+    assert summary["trained_share"] == 0.0
+    assert "flatter" not in text
+
+
+def test_of_many_training_rows_a_sample_is_enough_to_recognise_them(tmp_path):
+    train = table(3_000, 0).drop(columns="state")
+    train.to_csv(tmp_path / "train.csv", index=False)
+    run("fit", tmp_path / "train.csv", "--drop", "id", "--model", "svdd", "--references", "none", "--out", tmp_path / "model.rk")
+    assert len(load_table_model(tmp_path / "model.rk").about["seen"]["scores"]) == 1_000
+    pd.concat([train[::2], table(1_500, 1)]).to_csv(tmp_path / "half.csv", index=False)
+    assert scored(tmp_path, "half.csv")[1]["trained_share"] == pytest.approx(0.5, abs=0.05)  # about 3 standard errors of 500 found rows
+
+
+def test_a_table_of_few_different_rows_is_not_taken_for_the_training_table(tmp_path):
+    """New rows are equal to training rows there, because all rows are."""
+    rng = np.random.default_rng(0)
+    for name in ("train.csv", "new.csv"):
+        pd.DataFrame({"a": rng.integers(0, 5, 400), "b": rng.choice(["x", "y", "z"], 400)}).to_csv(tmp_path / name, index=False)
+    run("fit", tmp_path / "train.csv", "--out", tmp_path / "model.rk")
+    text, summary, _ = scored(tmp_path, "new.csv")
+    assert summary["trained_share"] is None
+    assert "flatter" not in text

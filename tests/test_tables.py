@@ -33,8 +33,9 @@ from refkernel.cli import app
 from refkernel.datasets.embedded import raw
 from refkernel.experiments.article import protocol
 from refkernel.persistence import load, read_about, save
-from refkernel.tables import CsvFormat, cells, columns, load_table_model, reading, recipe, writing
-from refkernel.tables.reading import find_delimiter, open_table, read_whole
+from refkernel.tables import CsvFormat, cells, columns, csv_table, load_table_model, recipe, text_files, writing
+from refkernel.tables.delimiters import find_delimiter
+from refkernel.tables.reading import open_table, read_whole
 from refkernel.tables.recipe import (
     AUTO_REFERENCES,
     MOST_AUTO_ENTRIES,
@@ -179,8 +180,8 @@ def test_blocks_do_not_change_the_result(table, model, tmp_path, monkeypatch):
     frame = normal_rows(3_000, seed=1)
     frame.to_csv(tmp_path / "many.csv", index=False)
     run("score", model, tmp_path / "many.csv", "--out", tmp_path / "once.csv")
-    monkeypatch.setattr(reading, "BLOCK_BYTES", 2_000)
-    monkeypatch.setattr(reading, "BLOCK_ROWS", 70)
+    monkeypatch.setattr(text_files, "BLOCK_BYTES", 2_000)
+    monkeypatch.setattr(csv_table, "BLOCK_ROWS", 70)
     assert len(list(open_table(tmp_path / "many.csv", CsvFormat()).blocks())) > 10
     run("score", model, tmp_path / "many.csv", "--out", tmp_path / "blocks.csv")
     once, blocks = read_csv(tmp_path / "once.csv"), read_csv(tmp_path / "blocks.csv")
@@ -192,7 +193,7 @@ def test_without_pyarrow_the_result_is_the_same(mixed, tmp_path, monkeypatch):
     arguments = ("--impute", "median", "--drop", "id")
     run("fit", mixed, "--out", tmp_path / "m.rk", *arguments)
     run("score", tmp_path / "m.rk", mixed, "--out", tmp_path / "arrow.csv", "--proba-like")
-    for module in (reading, cells, writing):
+    for module in (csv_table, cells, writing):
         monkeypatch.setattr(module, "pa", None)
     run("fit", mixed, "--out", tmp_path / "n.rk", *arguments)
     run("score", tmp_path / "n.rk", mixed, "--out", tmp_path / "python.csv", "--proba-like")
@@ -390,7 +391,7 @@ BAD_TABLES = {
 def test_a_compressed_table_is_read_and_written(reader, table, model, tmp_path, monkeypatch):
     """The scores are those of the plain file; a broken archive is refused."""
     if reader == "python":
-        for module in (reading, cells, writing):
+        for module in (csv_table, cells, writing):
             monkeypatch.setattr(module, "pa", None)
     packed = gzip.compress(table.read_bytes())
     (tmp_path / "data.csv.gz").write_bytes(packed)
@@ -409,7 +410,7 @@ def test_the_version_is_said():
 @pytest.mark.parametrize("name", BAD_TABLES)
 def test_bad_tables_are_refused_with_a_way_out(name, reader, tmp_path, monkeypatch):
     if reader == "python":
-        monkeypatch.setattr(reading, "pa", None)
+        monkeypatch.setattr(csv_table, "pa", None)
     text, message = BAD_TABLES[name]
     out = tmp_path / "m.rk"
     assert message in refused("fit", write(tmp_path / "bad.csv", text), "--out", out, "--model", "svdd", nothing_at=[out])
@@ -418,7 +419,7 @@ def test_bad_tables_are_refused_with_a_way_out(name, reader, tmp_path, monkeypat
 @pytest.mark.parametrize("reader", ["arrow", "python"])
 def test_a_file_in_another_encoding_names_the_option_and_is_read_with_it(reader, tmp_path, monkeypatch):
     if reader == "python":
-        monkeypatch.setattr(reading, "pa", None)
+        monkeypatch.setattr(csv_table, "pa", None)
     text = "größe,b\n" + "".join(f"{i % 7},{i % 5}\n" for i in range(30))
     (tmp_path / "late.csv").write_bytes(b"a,b\n" + b"1,2\n" * 60_000 + "é,2\n".encode("latin-1"))
     for encoding in ("cp1252", "utf-16"):
@@ -479,7 +480,7 @@ def test_columns_that_the_model_needs_and_the_table_lacks_are_listed(model, tmp_
 )
 def test_a_bad_cell_late_in_a_file_leaves_nothing_half_written(cell, message, model, tmp_path, monkeypatch):
     """Missing values are counted over the whole file, not only in the block that shows them first."""
-    monkeypatch.setattr(reading, "BLOCK_BYTES", 2_000)
+    monkeypatch.setattr(text_files, "BLOCK_BYTES", 2_000)
     last = "" if cell == "" else "3"
     text = "a,b,c\n" + "1,2,3\n" * 2_000 + f'1,2,"{cell}"\n1,2,{last}\n'
     out = tmp_path / "out.csv"
@@ -746,7 +747,7 @@ BROKEN_LINES = {
 def test_no_line_is_lost_in_silence(name, reader, tmp_path, monkeypatch):
     """Each is refused, with the line where there is one and the way out; both readers agree."""
     if reader == "python":
-        monkeypatch.setattr(reading, "pa", None)
+        monkeypatch.setattr(csv_table, "pa", None)
     text, message = BROKEN_LINES[name]
     path, out = tmp_path / "bad.csv", tmp_path / "m.rk"
     path.write_bytes(text.encode())
@@ -778,7 +779,7 @@ FORMULAS = ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\tx"]
 def test_formulas_are_defused_in_csv_output_and_numbers_are_not(reader, model, tmp_path, monkeypatch):
     """An apostrophe stands before each, also in a name; --keep-formulas turns that off."""
     if reader == "python":
-        for module in (reading, cells, writing):
+        for module in (csv_table, cells, writing):
             monkeypatch.setattr(module, "pa", None)
     harmless = ["-1.5", "+2", "-1e-3", "plain", "a=b"]
     frame = pd.DataFrame({"a": -1.5, "b": 2.0, "c": 3.0, "=note": FORMULAS + harmless})

@@ -48,7 +48,18 @@ def auto_detector(op: Ops, model: AutoDetector, X: Node) -> Node:
         scores = (_neighbours if isinstance(part, Neighbours) else _residuals)(op, part, distances[key])
         found += [_evidence(op, of, score) for (is_used, of), score in zip(mine, scores, strict=True) if is_used]
     mean = op.Div(op.Sum(*found), numbers(len(found)))
-    return op.Sub(op.Sub(numbers(0.0), mean), numbers(model.offset_))
+    return op.Sub(_bounded(op, model, X, op.Sub(numbers(0.0), mean)), numbers(model.offset_))
+
+
+def _bounded(op: Ops, model: AutoDetector, X: Node, scores: Node) -> Node:
+    """At most ``_lowest`` for samples that contradict a constant."""
+    view = model._views[0]
+    fixed = getattr(view, "fixed_", view.constant_)
+    if not fixed.any():
+        return scores
+    differs = op.Greater(op.Abs(op.Sub(X, view.median_)), np.where(fixed, view.tolerance_, np.inf))
+    count = op.ReduceSumApi11(op.Cast(differs, to=FLOAT), axes=[1], keepdims=1)
+    return op.Where(op.Greater(count, np.zeros(1, dtype=np.float32)), op.Min(scores, numbers(model._lowest)), scores)
 
 
 def _view(op: Ops, view: ColumnView, X: Node) -> Node:

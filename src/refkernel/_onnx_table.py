@@ -52,8 +52,9 @@ def _numbers(op: Any, part: NumbersPart, inputs: list[Any]) -> Encoded:
         unit = units[len(part.varying) : len(part.varying) + len(part.flagged)]
         columns.append(op.Div(flagged, unit) if part.standardise else flagged)
     if part.kind == DATE:
+        circles = units[len(units) - 2 * len(part.cycles_) :: 2] if part.standardise else np.ones(len(part.cycles_))
         columns += [
-            column for name in part.cycles_ for column in _circle(op, CYCLES[name](op, filled), units[-1] if part.standardise else 1.0)
+            column for name, unit in zip(part.cycles_, circles, strict=True) for column in _circle(op, CYCLES[name](op, filled), unit)
         ]
     tolerance = np.where(part.median_ == 0, ZERO_TOLERANCE, TOLERANCE * np.abs(part.median_))
     away = op.Greater(op.Abs(op.Sub(filled, part.median_)), np.where(part.constant_, tolerance, np.inf))

@@ -3,13 +3,39 @@
 import functools
 from typing import Any
 
-from sklearn.base import BaseEstimator
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.validation import _check_method_params as check_method_params
 
-__all__ = ["BaseSearchCV", "QuickParams", "check_method_params", "safe_indexing", "safe_split"]
+__all__ = ["BaseSearchCV", "LabelledOutlierMixin", "QuickParams", "check_method_params", "safe_indexing", "safe_split"]
+
+
+class LabelledOutlierMixin(OutlierMixin):
+    """An OutlierMixin whose ``fit_predict`` passes the labels on to ``fit``."""
+
+    def fit_predict(self, X: Any, y: npt.ArrayLike | None = None, **kwargs: Any) -> np.ndarray:
+        """Fit, and label the training rows. What a threshold promises, it promises for new samples, not for these rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Training samples, as ``fit`` takes them.
+        y : array-like of shape (n_samples,), optional
+            -1 marks known outliers.
+        **kwargs
+            Passed to ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            +1 for samples that are accepted, -1 for those rejected.
+        """
+        estimator: Any = self
+        return estimator.fit(X, y, **kwargs).predict(X)
 
 
 class QuickParams(BaseEstimator):

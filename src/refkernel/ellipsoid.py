@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack, solve_triangular
-from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._blocks import in_blocks
+from ._sklearn import LabelledOutlierMixin
 from ._training import training_rows
 from ._validation import OUTLIER, as_labels, is_number
 from .svdd import SVDD
@@ -22,7 +23,7 @@ SINGULAR = 1e-12
 """A feature counts as dependent on those before it if less than this share of its variance is its own."""
 
 
-class ESVDD(OutlierMixin, BaseEstimator):
+class ESVDD(LabelledOutlierMixin, BaseEstimator):
     """Ellipsoidal support vector data description: the smallest ellipsoid of the targets' own shape around most of them.
 
         min R² + C Σ ξ_i   subject to   (x_i - c)' E^-1 (x_i - c) <= R² + ξ_i,  ξ_i >= 0
@@ -114,25 +115,6 @@ class ESVDD(OutlierMixin, BaseEstimator):
         for name in ("radius_", "offset_", "support_", "dual_coef_", "duality_gap_", "n_iter_"):
             setattr(self, name, getattr(self._ball, name))
         return self
-
-    def fit_predict(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **kwargs: Any) -> np.ndarray:
-        """Fit, and label the training rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training samples.
-        y : array-like of shape (n_samples,), optional
-            -1 marks known outliers.
-        **kwargs
-            Passed to ``fit``.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            +1 for targets, -1 for outliers.
-        """
-        return self.fit(X, y, **kwargs).predict(X)
 
     def score_samples(self, X: npt.ArrayLike) -> np.ndarray:
         """Compute -(x - c)' E^-1 (x - c) for every row of X; higher is more normal.

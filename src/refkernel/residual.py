@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._params import NestedParams
+from ._sklearn import LabelledOutlierMixin
 from ._training import TrainingRows, training_rows
 from ._typing import MatrixLike, RandomStateLike
 from ._validation import as_labels, check_nu, is_number
@@ -24,7 +24,7 @@ WHOLE_SHARE = 1e-9
 """Shares (of weights, of variance) that differ by less than this differ only by rounding: 0.29 · 100 is 28.999999999999996."""
 
 
-class ReferenceResidual(OutlierMixin, NestedParams):
+class ReferenceResidual(LabelledOutlierMixin, NestedParams):
     """Novelty detection by the residual of a reference map: kernel PCA's reconstruction error (Hoffmann, 2007).
 
     The score of a sample is minus its squared distance, in the kernel's space, from the span of the references
@@ -123,25 +123,6 @@ class ReferenceResidual(OutlierMixin, NestedParams):
         size = np.median(np.abs(self.map_.kernel_.diag(samples[self.held_out_])))
         self.offset_ = _quantile(score, weight[self.held_out_], nu) - self.map_.precision * float(size)
         return self
-
-    def fit_predict(self, X: MatrixLike, y: npt.ArrayLike | None = None, **kwargs: Any) -> np.ndarray:
-        """Fit, and label the training rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples.
-        y : array-like of shape (n_samples,), optional
-            -1 marks known outliers.
-        **kwargs
-            Passed to ``fit``.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            +1 for targets, -1 for outliers.
-        """
-        return self.fit(X, y, **kwargs).predict(X)
 
     def score_samples(self, X: MatrixLike) -> np.ndarray:
         """Compute minus the residual of each sample; higher is more normal.

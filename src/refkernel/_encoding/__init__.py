@@ -1,6 +1,6 @@
 """A table of numbers, categories and dates as the columns that a detector takes, and what training knew about each of them."""
 
 from .column import CATEGORY, CONSTANT, DATE, NUMBER, Column
-from .encoder import TableEncoder
+from .encoder import FAR, TableEncoder
 
-__all__ = ["CATEGORY", "CONSTANT", "DATE", "NUMBER", "Column", "TableEncoder"]
+__all__ = ["CATEGORY", "CONSTANT", "DATE", "FAR", "NUMBER", "Column", "TableEncoder"]

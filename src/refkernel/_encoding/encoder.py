@@ -23,6 +23,9 @@ UNEXPECTED = 0.01
 FARTHER = 2.0
 """A standardised column of n rows reaches at most sqrt(n) to each side of 0: a contradiction is farther away than any two of them."""
 
+FAR = 1e6
+"""At this many standard deviations an RBF kernel is 0 against all training rows and references, and decisions have reached their limit."""
+
 VIOLATED = "violated"
 """The last encoded column: how many cells contradict all of training. It is 0 in every training row."""
 
@@ -84,7 +87,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"All {self.n_features_in_} columns are constant over the {len(normal)} normal rows: nothing is left to scale."
             )
-        self.jump_ = FARTHER * float(np.sqrt(len(normal))) * (1 + sum(len(part.units) for part in self.parts_))
+        farther = FARTHER * float(np.sqrt(len(normal))) * (1 + sum(len(part.units) for part in self.parts_))
+        self.jump_ = max(FAR, farther) if self.standardise else farther
         self.most_missing_ = int(self._missing(values).sum(axis=1).max())
         return self
 

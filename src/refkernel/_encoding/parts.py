@@ -40,8 +40,17 @@ NEW_UNIT = 1.0
 MISSING_UNIT = 1.0
 """A missing number is 1 / MISSING_UNIT away from the median, which stands for it."""
 
+SQUARED_MISSING_UNIT = 0.5
+"""The same where columns are standardised and distances are squared: a cell within 2 standard deviations of the median is nearer to it."""
+
 CYCLE_UNIT = float(np.sqrt(2.0))
-"""Of sine and cosine: times that are spread evenly are then as far apart as normal numbers on average."""
+"""Of sine and cosine, for each unit of their spread: times are then as far apart as normal numbers on average."""
+
+SQUARED_CYCLE_UNIT = 1.0
+"""The same where columns are standardised: sine and cosine have a variance of 1 together, as a number has."""
+
+LEAST_SPREAD = 0.1
+"""Times that all training rows agree on within half an hour of a day are no narrower than this."""
 
 FEWEST = 10
 """A category in fewer training rows shares a column with all others that are as rare."""
@@ -101,7 +110,11 @@ class NumbersPart(BaseEstimator):
     @property
     def units(self) -> list[float]:
         """The units of the encoded columns: the values, then the flags."""
-        return [np.nan] * len(self.varying) + [MISSING_UNIT] * len(self.flagged)
+        return [np.nan] * len(self.varying) + [self._flag_unit] * len(self.flagged)
+
+    @property
+    def _flag_unit(self) -> float:
+        return SQUARED_MISSING_UNIT if self.standardise else MISSING_UNIT
 
     def names(self, names: list[str]) -> list[str]:
         """The names of the encoded columns."""
@@ -113,7 +126,7 @@ class NumbersPart(BaseEstimator):
         filled = np.where(is_missing, self.median_, values) if is_missing.any() else values
         flags = is_missing[:, self.flagged]
         if self.standardise:
-            filled, flags = (filled - self.mean_) / self.std_, flags / MISSING_UNIT
+            filled, flags = (filled - self.mean_) / self.std_, flags / self._flag_unit
         shown = filled if not self.constant_.any() else filled[:, self.varying]
         return np.hstack([shown, flags]) if flags.shape[1] else shown
 
@@ -168,6 +181,7 @@ class DatePart(NumbersPart):
             )
             if varies and not self.constant_[0]
         ]
+        self.spreads_ = [_spread(2.0 * np.pi * CYCLES[name](present)) for name in self.cycles_]
         return self
 
     def _limits(self, values: np.ndarray) -> np.ndarray:
@@ -177,7 +191,11 @@ class DatePart(NumbersPart):
     @property
     def units(self) -> list[float]:
         """The units of the encoded columns."""
-        return [*super().units, *[CYCLE_UNIT] * (2 * len(self.cycles_))]
+        return [*super().units, *np.repeat(self._circle_units, 2).tolist()]
+
+    @property
+    def _circle_units(self) -> np.ndarray:
+        return np.array(self.spreads_) * (SQUARED_CYCLE_UNIT if self.standardise else CYCLE_UNIT)
 
     def names(self, names: list[str]) -> list[str]:
         """The names of the encoded columns."""
@@ -186,15 +204,20 @@ class DatePart(NumbersPart):
     def encode(self, values: np.ndarray) -> np.ndarray:
         """The encoded columns."""
         filled = np.where(np.isnan(values), self.median_, values)[:, 0]
-        divisor = CYCLE_UNIT if self.standardise else 1.0
+        units = self._circle_units if self.standardise else np.ones(len(self.cycles_))
         angles = [2.0 * np.pi * CYCLES[name](filled) for name in self.cycles_]
-        circles = [part(angle) / divisor for angle in angles for part in (np.sin, np.cos)]
+        circles = [part(angle) / unit for angle, unit in zip(angles, units, strict=True) for part in (np.sin, np.cos)]
         return np.column_stack([super().encode(values), *circles])
 
     def columns(self, names: list[str], start: int) -> list[Column]:
         """What training knew."""
         (column,) = super().columns(names, start)
         return [replace(column, encoded=tuple(range(start, start + len(self.units))))]
+
+
+def _spread(angles: np.ndarray) -> float:
+    """The root of the variance of sine and cosine together: 1 for times that are spread evenly, 0 for one time."""
+    return max(float(np.sqrt(np.var(np.sin(angles)) + np.var(np.cos(angles)))), LEAST_SPREAD)
 
 
 def _weekday(seconds: np.ndarray) -> np.ndarray:

@@ -122,7 +122,8 @@ class AutoDetector(OutlierMixin, BaseEstimator):
     The references of the residuals are at most 1,000 rows, drawn at random. Neighbours are searched among all rows (up to 100,000), and
     up to 10,000 rows calibrate (a few more with contamination). Scaling uses all rows. With contamination there are no neighbours.
 
-    A row that differs in a column that was constant in training is far away.
+    A row that differs in a column that was constant in training is less normal than every row that calibrates: its p-value is the
+    smallest there is.
 
     ``balanced_rate_`` is Phi(-z / sqrt(2)), z the mean of Phi^-1(AUROC) of left-out normal rows against five sources of made-up
     outliers (:mod:`refkernel.pseudo_outliers`), or against the known outliers in y; Phi is the normal distribution. It is the rate of
@@ -363,7 +364,8 @@ class AutoDetector(OutlierMixin, BaseEstimator):
             return as_source(X).apply(self.score_samples)
         samples: np.ndarray = validate_data(self, X, reset=False, dtype=np.float64, order="C")
         with np.errstate(over="ignore"):
-            return 0.0 - self._combined(self._part_scores(samples / self._unit))
+            samples = samples / self._unit
+            return self._bounded(0.0 - self._combined(self._part_scores(samples)), self._contradicted(samples))
 
     def decision_function(self, X: npt.ArrayLike) -> np.ndarray:
         """Compute ``score_samples(X) - offset_``: at least 0 for samples that are accepted.
@@ -451,6 +453,19 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         views = [view.transform(X) for view in self._views]
         most = np.finfo(np.float64).max
         return np.nan_to_num(np.vstack([part.score(views[v]) for v, part in self._parts]), nan=most, posinf=most)
+
+    def _contradicted(self, X: np.ndarray) -> np.ndarray:
+        """True for cells that differ from a column that was constant in training; X in moderate units."""
+        return self._views[PLAIN].contradicted(X)
+
+    @property
+    def _lowest(self) -> float:
+        """Just less normal than every row that calibrates."""
+        return float(np.nextafter(self.calibration_[0], -np.inf))
+
+    def _bounded(self, scores: np.ndarray, contradicted: np.ndarray) -> np.ndarray:
+        """The scores, at most ``_lowest`` for samples with a contradicted cell."""
+        return np.where(contradicted.any(axis=1), np.minimum(scores, self._lowest), scores)
 
     def _combined(self, scores: np.ndarray) -> np.ndarray:
         evidence = [evidence(row) for evidence, row, used in zip(self._evidence, scores, self._used, strict=True) if used]

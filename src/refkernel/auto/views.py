@@ -38,7 +38,8 @@ class ColumnView(BaseEstimator):
         size = np.maximum(1.0, np.abs(self.median_))
         deviation = np.abs(X - self.median_).mean(axis=0)
         given = np.zeros(X.shape[1], dtype=bool) if self.units is None else ~np.isnan(self.units)
-        self.constant_ = (np.ptp(X, axis=0) <= CONSTANT * size) & ~given
+        self.fixed_ = np.ptp(X, axis=0) <= CONSTANT * size
+        self.constant_ = self.fixed_ & ~given
         self.tolerance_ = CONSTANT_TOLERANCE * size
         self.jump_ = float(np.sqrt(len(X)))
         self.width_ = np.where(self.constant_ | (deviation == 0), 1.0, TAIL_WIDTH * deviation)
@@ -57,6 +58,11 @@ class ColumnView(BaseEstimator):
             differs = np.abs(away) > self.tolerance_[self.constant_]
             Z[:, self.constant_] = np.where(differs, np.sign(away) * self.jump_, 0.0)
         return Z
+
+    def contradicted(self, X: np.ndarray) -> np.ndarray:
+        """True where a cell differs from what all training rows have in its column (n × columns)."""
+        fixed = getattr(self, "fixed_", self.constant_)  # files of earlier versions do not have it
+        return (np.abs(X - self.median_) > self.tolerance_) & fixed
 
     def _bent(self, X: np.ndarray) -> np.ndarray:
         away = (X - self.median_) / self.width_

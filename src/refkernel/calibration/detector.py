@@ -8,11 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, OutlierMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from .._sklearn import LabelledOutlierMixin
 from .._training import training_rows
 from .._typing import MatrixLike, RandomStateLike
 from .._validation import check_choice, is_number
@@ -35,7 +36,7 @@ BLOCK_ENTRIES = 2**22
 """Differences of scores in memory at a time: 32 MB."""
 
 
-class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
+class ConformalDetector(LabelledOutlierMixin, MetaEstimatorMixin, BaseEstimator):
     """Any detector, with a false-alarm rate on new samples that is promised rather than hoped for.
 
     It wraps any detector that scores new samples. Training samples, scored by models that have not seen them, show how normal samples
@@ -210,25 +211,6 @@ class ConformalDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         self._keep(found)
         self._copy_features()
         return self
-
-    def fit_predict(self, X: MatrixLike, y: npt.ArrayLike | None = None, **kwargs: Any) -> np.ndarray:
-        """Fit, and label the training rows. The promise is about new samples, not about these rows.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Training samples.
-        y : array-like of shape (n_samples,), optional
-            -1 marks known outliers.
-        **kwargs
-            Passed to ``fit``.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            +1 for samples that are accepted, -1 for those rejected.
-        """
-        return self.fit(X, y, **kwargs).predict(X)
 
     def p_values(self, X: MatrixLike) -> np.ndarray:
         """Compute the p-value of each sample: the smaller, the less it is like the training targets.

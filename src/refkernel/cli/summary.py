@@ -34,6 +34,8 @@ def summary_of(watch: Watch, data: Path) -> dict[str, Any]:
         "rows": watch.rows,
         "flagged": flagged,
         "flagged_share": flagged / watch.rows,
+        "trained_share": watch.trained_share,
+        "flatters": watch.flatters,
         "threshold": float(detector.offset_),
         "expected_false_alarm_rate": _plain(getattr(detector, "false_alarm_rate_", None)),
         "expected_false_alarm_interval": _plain(getattr(detector, "false_alarm_interval_", None)),
@@ -51,12 +53,25 @@ def write_summary(path: Path, summary: dict[str, Any]) -> None:
 
 def print_summary(summary: dict[str, Any], outside: bool = True) -> None:
     """The summary in a few lines; ``outside`` says whether values beyond training's range are to be told."""
-    for name, text in [*_label_lines(summary["labels"]), *_column_lines(summary, outside), *_drift_lines(summary["drift"])]:
+    for name, text in [
+        *_seen_lines(summary),
+        *_label_lines(summary["labels"]),
+        *_column_lines(summary, outside),
+        *_drift_lines(summary["drift"]),
+    ]:
         console.print(f"[bold]{name:<18}[/]{shown(text)}", highlight=False, soft_wrap=True)
     if summary["drift"] and summary["drift"]["columns"]:
         _print_drifted(summary)
     if summary["worst"]:
         _print_worst(summary["worst"])
+
+
+def _seen_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    if not summary["flatters"]:
+        return []
+    share = 100 * summary["trained_share"]
+    which = "these rows trained the model" if share > 99.5 else f"about {share:.0f} % of these rows trained the model"
+    return [("not new", f"{which}. It flags fewer of them than of new rows: the figures here flatter it")]
 
 
 def _label_lines(labels: dict[str, Any] | None) -> list[tuple[str, str]]:
@@ -77,7 +92,7 @@ def _measured(labels: dict[str, Any], name: str) -> str:
 
 
 def _column_lines(summary: dict[str, Any], tell_outside: bool) -> list[tuple[str, str]]:
-    from ..tables.wording import named
+    from ..tables.wording import counted, named
 
     columns, rows = summary["columns"], summary["rows"]
     outside = sorted(((c.get("below_range", 0) + c.get("above_range", 0), c["name"]) for c in columns), reverse=True)
@@ -91,7 +106,10 @@ def _column_lines(summary: dict[str, Any], tell_outside: bool) -> list[tuple[str
         )
     if unseen:
         lines.append(
-            ("never seen", "categories that training did not have in " + named(f"{name} ({count:,} rows)" for count, name in unseen))
+            (
+                "never seen",
+                "categories that training did not have in " + named(f"{name} ({counted(count, 'row')})" for count, name in unseen),
+            )
         )
     if missing:
         then = sum(c["missing_share_training"] for c in columns) / len(columns)
@@ -144,10 +162,7 @@ def _print_worst(worst: list[dict[str, Any]]) -> None:
 
 def _reason(reason: dict[str, Any]) -> str:
     cell = f"{reason['column']} = {reason['value']}"
-    if not reason["normal"]:
-        return cell
-    normal = f"normal: {reason['normal']}" if reason["outside"] else f"within {reason['normal']}, but not beside the others"
-    return f"{cell} ({normal})"
+    return f"{cell} ({reason['why']})" if reason["why"] else cell
 
 
 def _worst(watch: Watch) -> list[dict[str, Any]]:

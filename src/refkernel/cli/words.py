@@ -90,9 +90,9 @@ def _contradiction(column: Column, result: Scored) -> str:
         return f"{column.name} was always {value} in training. It is not in {rows}, which is reason enough to flag a row."
     why = [
         *(["it was never missing in training"] if not column.missing and result.filled[column.name] else []),
-        *(["they have more missing cells than any training row"] if column.missing and result.filled[column.name] else []),
-        *(["they hold categories that training never had"] if result.unseen.get(column.name) else []),
-        *([f"they are far outside {normal_of(column)}"] if not column.levels and violated > result.filled[column.name] else []),
+        *(["more missing cells than any training row"] if column.missing and result.filled[column.name] else []),
+        *(["a category that training never had"] if result.unseen.get(column.name) else []),
+        *([f"a value far outside {normal_of(column)}"] if not column.levels and violated > result.filled[column.name] else []),
     ]
     return f"{column.name} contradicts all of training in {rows}: {' or '.join(why)}. That is reason enough to flag a row."
 

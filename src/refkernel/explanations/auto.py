@@ -49,7 +49,15 @@ class AutoForm:
             terms, score = described[number]
             total = terms.sum(axis=1)
             values -= terms * (model._evidence[number](score) / np.where(total == 0.0, 1.0, total))[:, None]
-        return values / model._used.sum()
+        values /= model._used.sum()
+        return values + self._beyond(values.sum(axis=1), X / model._unit, feature, count)
+
+    def _beyond(self, scores: np.ndarray, X: np.ndarray, feature: np.ndarray, count: int) -> np.ndarray:
+        """What contradicted constants take further from the scores, in equal parts (rows × count)."""
+        cells = self._model._contradicted(X)
+        contradicted = np.array([cells[:, feature == number].any(axis=1) for number in range(count)], dtype=np.float64).T
+        missing = self._model._bounded(scores, cells) - scores
+        return contradicted * (missing / np.maximum(contradicted.sum(axis=1), 1.0))[:, None]
 
     def shapley(self, X: np.ndarray, feature: np.ndarray, count: int) -> np.ndarray:
         """Not known in polynomial time."""

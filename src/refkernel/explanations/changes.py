@@ -55,6 +55,8 @@ class Change:
         All categories that are accepted.
     is_date : bool, default=False
         Whether the numbers are seconds since 1970.
+    combination : bool, default=False
+        Whether the value is normal by itself, and only its combination with the row's other values is not.
 
     Examples
     --------
@@ -70,15 +72,20 @@ class Change:
     high: float | None = None
     levels: tuple[Any, ...] = ()
     is_date: bool = False
+    combination: bool = False
 
     def __str__(self) -> str:
+        with_others = " in combination with the other values" if self.combination else ""
+        return f"accepted if {self.name} were {self._values()}{with_others}"
+
+    def _values(self) -> str:
         if self.low is None or self.high is None:
-            return f"accepted if {self.name} were {' or '.join(map(str, self.levels))}"
+            return " or ".join(map(str, self.levels))
         low, high = map(Normal(is_date=self.is_date).written, (self.low, self.high))
         if low == high:
-            return f"accepted if {self.name} were {low}"
+            return low
         above = self.nearest == self.high
-        return f"accepted if {self.name} were " + (f"<= {high} (and >= {low})" if above else f">= {low} (and <= {high})")
+        return f"<= {high} (and >= {low})" if above else f">= {low} (and <= {high})"
 
 
 @dataclass(frozen=True)
@@ -218,13 +225,13 @@ def _intervals(column: _Column, normal: Normal) -> list[tuple[int, float, Change
     tried = np.tile(grid, (everywhere.size, 1))
     decisions = _tried(column, everywhere, tried)
     some = (decisions >= 0).any(axis=1)
-    found = _bracketed(column, everywhere[some], tried[some], decisions[some] >= 0, width)
+    found = _bracketed(column, everywhere[some], tried[some], decisions[some] >= 0, (low, high, width))
     rest = everywhere[~some]
     if rest.size and grid.size > 1:
         finer = grid[decisions[rest].argmax(axis=1)][:, None] + np.linspace(-1.0, 1.0, FINER) * (grid[1] - grid[0])
         inside = _tried(column, rest, finer) >= 0
         some = inside.any(axis=1)
-        found += _bracketed(column, rest[some], finer[some], inside[some], width)
+        found += _bracketed(column, rest[some], finer[some], inside[some], (low, high, width))
     return found
 
 
@@ -233,8 +240,14 @@ def _tried(column: _Column, places: np.ndarray, values: np.ndarray) -> np.ndarra
     return column.decisions(np.repeat(places, values.shape[1]), values.ravel()).reshape(values.shape)
 
 
-def _bracketed(column: _Column, places: np.ndarray, tried: np.ndarray, inside: np.ndarray, width: float) -> list[tuple[int, float, Change]]:
-    """Both ends of the accepted interval that is nearest to each row's cell; ``tried`` rises along each row."""
+def _bracketed(
+    column: _Column, places: np.ndarray, tried: np.ndarray, inside: np.ndarray, normal: tuple[float, float, float]
+) -> list[tuple[int, float, Change]]:
+    """Both ends of the accepted interval that is nearest to each row's cell; ``tried`` rises along each row.
+
+    ``normal`` are the ends and the width of the normal range.
+    """
+    smallest, largest, width = normal
     cells = np.asarray(column.cells, dtype=np.float64)[places]
     runs = [_run(held, np.abs(values - cell)) for held, values, cell in zip(inside, tried, cells, strict=True)]
     first, last = np.array(runs, dtype=np.intp).reshape(-1, 2).T
@@ -245,7 +258,10 @@ def _bracketed(column: _Column, places: np.ndarray, tried: np.ndarray, inside: n
     nearest = np.where(np.abs(low - cells) < np.abs(high - cells), low, high)
     distance = np.nan_to_num(np.abs(nearest - cells) / width)  # a missing cell moves by nothing
     rows = zip(places.tolist(), distance.tolist(), cells.tolist(), nearest.tolist(), low.tolist(), high.tolist(), strict=True)
-    return [(place, far, Change(column.name, cell, value, a, b, is_date=column.is_date)) for place, far, cell, value, a, b in rows]
+    return [
+        (place, far, Change(column.name, cell, value, a, b, is_date=column.is_date, combination=smallest <= cell <= largest))
+        for place, far, cell, value, a, b in rows
+    ]
 
 
 def _run(inside: np.ndarray, away: np.ndarray) -> tuple[int, int]:
@@ -294,7 +310,7 @@ def _levels(column: _Column, normal: Normal) -> list[tuple[int, float, Change]]:
         order = np.argsort(-decisions[place], kind="stable")
         accepted = tuple(levels[i] for i in order if decisions[place, i] >= 0)
         if accepted:
-            found.append((place, 1.0, Change(column.name, cell, accepted[0], levels=accepted)))
+            found.append((place, 1.0, Change(column.name, cell, accepted[0], levels=accepted, combination=cell in normal.levels)))
     return found
 
 

@@ -15,6 +15,7 @@ from .._typing import MatrixLike
 from .._validation import check_choice
 from ..auto import AutoDetector
 from .auto import AutoForm
+from .combination import Combination
 from .comparison import Comparison
 from .forms import ProductForm, form_of
 from .sources import SHARED, sources_of, unwrapped
@@ -142,6 +143,10 @@ class Explainer:
     def _comparison(self) -> Comparison:
         return Comparison(self._final)
 
+    @cached_property
+    def _combination(self) -> Combination:
+        return Combination(self._final)
+
     def explain(self, X: Any, *, groups: Mapping[str, Sequence[Any]] | None = None, method: str = "auto") -> Explanation:
         """Explain as :func:`explain` does."""
         check_choice("method", method, METHODS)
@@ -166,6 +171,12 @@ class Explainer:
         Z, feature, players = self._encoded(X, columns, columns.size)
         values = self._comparison.values(Z, feature, players, count + SPARE)
         return _given_out(values, self._before[0].violations(X), columns) if players > columns.size else values
+
+    def partners(self, X: Any, worst: np.ndarray) -> np.ndarray:
+        """The column that the ``worst`` one of each row does not go with; -1 where there is no worst one."""
+        columns = np.arange(len(names_of(self._model, X)))
+        Z, feature, _ = self._encoded(X, columns, columns.size)
+        return self._combination.partners(Z, feature, columns.size, worst)
 
     def _sources(self, columns: int) -> np.ndarray:
         """The input column of each of the detector's columns."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .normal import Normal, written
 
-__all__ = ["OutsideRanges", "Reason", "reasons", "row_reasons", "worst_features"]
+__all__ = ["OutsideRanges", "Reason", "combined", "reasons", "row_reasons", "worst_features"]
 
 MANY = 0.1
 """A column with at least this share of its rows outside training's range is worth a note."""
@@ -30,13 +30,17 @@ class Reason:
     value: str
     normal: str
     outside: bool
-    """Whether training never had such a value; if it had, the value does not fit the others of the row."""
+    """Whether training never had such a value."""
     weight: float
     """What the cell adds to the row's score, negative."""
+    why: str
+    """What is wrong with the value, in words; empty where nothing is known."""
+    beside: str = ""
+    """The cell that it does not go with, where both are normal by themselves: ``bill_length_mm = 38.1``."""
 
     def as_dict(self) -> dict[str, Any]:
         """The reason in plain JSON."""
-        return {"column": self.column, "value": self.value, "normal": self.normal, "outside": self.outside, "weight": self.weight}
+        return asdict(self)
 
 
 def worst_features(values: np.ndarray, count: int) -> np.ndarray:
@@ -49,40 +53,98 @@ def worst_features(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def reasons(
-    names: Sequence[str], values: np.ndarray, cells: Sequence[np.ndarray], normals: Sequence[Normal | None], count: int
+    names: Sequence[str],
+    values: np.ndarray,
+    cells: Sequence[np.ndarray],
+    normals: Sequence[Normal | None],
+    count: int,
+    partners: np.ndarray | None = None,
 ) -> np.ndarray:
     """The features that speak most against each row, in words (rows × count): ``body_mass_g = 3.75 (normal: 2,700 … 6,300)``.
 
     ``values`` (rows × features) are negative for features that speak against a row; ``cells`` are the cells of each feature, one array a
-    feature. Texts are empty where nothing more speaks against a row.
+    feature. ``partners`` are the features that the first ones do not go with; -1 for none. Texts are empty where nothing more speaks
+    against a row.
     """
     worst = worst_features(values, count)
+    beside = _beside(names, cells, normals, partners, len(values))
     texts = np.full((len(values), max(count, 0)), "", dtype=object)
     for number in np.unique(worst[worst >= 0]):
         row, place = np.nonzero(worst == number)
-        chosen = cells[number][row]
-        texts[row, place] = _in_words(names[number], chosen, normals[number])
+        others = np.where(place == 0, beside[row], "")
+        texts[row, place] = [
+            f"{names[number]} = {text} ({why})" if why else f"{names[number]} = {text}"
+            for text, _, why in _judged(cells[number][row], normals[number], others)
+        ]
     return texts
 
 
 def row_reasons(
-    names: Sequence[str], values: np.ndarray, cells: Sequence[np.ndarray], normals: Sequence[Normal | None], count: int
+    names: Sequence[str],
+    values: np.ndarray,
+    cells: Sequence[np.ndarray],
+    normals: Sequence[Normal | None],
+    count: int,
+    partners: np.ndarray | None = None,
 ) -> list[list[Reason]]:
     """The same for each row as a list, the strongest first."""
+    beside = _beside(names, cells, normals, partners, len(values))
+
+    def reason(row: int, place: int, j: int) -> Reason:
+        other = beside[row] if place == 0 else ""
+        [(text, outside, why)] = _judged(cells[j][row : row + 1], normals[j], np.array([other], dtype=object))
+        return Reason(names[j], text, "" if normals[j] is None else str(normals[j]), outside, float(values[row, j]), why, other)
+
     return [
-        [_reason(names[j], cells[j][row : row + 1], normals[j], float(values[row, j])) for j in worst if j >= 0]
+        [reason(row, place, j) for place, j in enumerate(worst.tolist()) if j >= 0]
         for row, worst in enumerate(worst_features(values, count))
     ]
 
 
-def _reason(name: str, cell: np.ndarray, normal: Normal | None, value: float) -> Reason:
-    [(text, outside)] = _written(cell, normal)
-    return Reason(name, text, "" if normal is None else str(normal), outside, value)
+def _beside(
+    names: Sequence[str], cells: Sequence[np.ndarray], normals: Sequence[Normal | None], partners: np.ndarray | None, rows: int
+) -> np.ndarray:
+    """The cell that the first reason of each row does not go with, as text; empty for none."""
+    texts = np.full(rows, "", dtype=object)
+    for number in [] if partners is None else np.unique(partners[partners >= 0]):
+        chosen = np.flatnonzero(partners == number)
+        texts[chosen] = [f"{names[number]} = {text}" for text, _ in _written(cells[number][chosen], normals[number])]
+    return texts
 
 
-def _in_words(name: str, cells: np.ndarray, normal: Normal | None) -> list[str]:
-    texts = ("", "") if normal is None else (f" (within {normal})", f" (normal: {normal})")
-    return [f"{name} = {text}{texts[outside]}" for text, outside in _written(cells, normal)]
+def combined(
+    values: np.ndarray, cells: Sequence[np.ndarray], usual: Sequence[Normal | None], find: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """The features that the first reasons do not go with; -1 where one of the two is unusual by itself.
+
+    ``usual`` is what most of training had in each feature; dates are several features in one. ``find`` gives the partners of features in
+    some rows, by the numbers of the rows and their worst features.
+    """
+    first = worst_features(values, 1)[:, 0]
+    alone = np.array([_unusual(column, normal) for column, normal in zip(cells, usual, strict=True)])
+    rows = np.flatnonzero((first >= 0) & ~alone[first, np.arange(len(first))])
+    partners = np.full(len(values), -1)
+    if rows.size and len(cells) > 1:
+        found = find(rows, first[rows])
+        partners[rows] = np.where((found >= 0) & ~alone[found, rows], found, -1)
+    return partners
+
+
+def _unusual(cells: np.ndarray, usual: Normal | None) -> np.ndarray:
+    if usual is None or usual.is_date:
+        return np.ones(len(cells), dtype=bool)
+    return usual.outside(cells) | np.array([_is_missing(cell) for cell in cells.tolist()], dtype=bool)
+
+
+def _judged(cells: np.ndarray, normal: Normal | None, beside: np.ndarray) -> list[tuple[str, bool, str]]:
+    """Each cell as text, whether training had no such cell, and what is wrong with it in words."""
+    within, outside = ("", "") if normal is None else (f"within {normal}", f"normal: {normal}")
+    if normal is not None and normal.is_date:
+        within += "; its hour, weekday or season may be unusual"
+    return [
+        (text, beyond, f"normal alone, but not in combination with {other}" if other else outside if beyond else within)
+        for (text, beyond), other in zip(_written(cells, normal), beside, strict=True)
+    ]
 
 
 def _written(cells: np.ndarray, normal: Normal | None) -> list[tuple[str, bool]]:

@@ -31,7 +31,7 @@ def worst_rows(watch: Watch, reasons: list[list[Reason]]) -> list[dict[str, Any]
                 "p": p_values[i],
                 "p_text": "" if p_values[i] is None else f"{p_values[i]:.2g}",
                 "label": "" if label is None else cut(kept.cells[label].iloc[i]),
-                "reasons": [(reason.column, cut(reason.value), reason.normal, reason.outside) for reason in reasons[i]],
+                "reasons": [(reason.column, cut(reason.value), cut(reason.why)) for reason in reasons[i]],
             }
         )
     return found

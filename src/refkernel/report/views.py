@@ -33,7 +33,7 @@ def page_values(watch: Watch, data: Path | None, features: tuple[str, ...] = ())
     return {
         "title": saved.path.name if data is None else f"{saved.path.name} on {data.name}",
         "table": None if data is None else data.name,
-        "is_training": data is not None and data.name == (saved.about.get("data") or {}).get("file"),
+        "trained": percent(watch.trained_share or 0.0) if watch.flatters else None,
         "tiles": _tiles(watch, steps, drift, agreement),
         "learnt": learnt_of(saved),
         "features": features_of(saved),

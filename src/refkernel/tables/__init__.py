@@ -2,7 +2,8 @@
 
 from ..exceptions import TableError
 from .fitting import Fitted, fit_file
-from .reading import CsvFormat, open_table
+from .form import CsvFormat
+from .reading import open_table
 from .recipe import Recipe, Rows
 from .scoring import Scored, TableModel, load_table_model, score_file
 

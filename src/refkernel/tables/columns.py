@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from ..exceptions import ModelFileError, TableError
 from .cells import (
     BOOLEANS,
     FORMATS,
-    Numbers,
     are_booleans,
     categories,
     dates,
@@ -26,6 +26,7 @@ from .cells import (
     texts,
     typed_seconds,
 )
+from .marks import Reading, check_mark, check_percent, check_thousands, learn_thousands, shows_decimals
 from .wording import counted, option
 
 __all__ = ["Column", "Feature", "learn", "model_input"]
@@ -39,15 +40,9 @@ MOST_CATEGORIES = 1_000
 MOST_REFUSED = 20
 """Columns that cannot be used and are listed; an error for each of 10,000 would hide the first."""
 
-OTHER_MARK = {".": r"[+-]?\d*,\d+", ",": r"[+-]?\d*\.\d+"}
-"""For each decimal mark, a number that is written with the other one."""
-
-NAMES_OF_MARKS = {".": "points", ",": "commas"}
 
 TYPED = "typed"
 """The format of dates that are not text: their type says what they are."""
-
-THOUSAND = 1_000.0
 
 
 @dataclass(frozen=True)
@@ -91,7 +86,8 @@ def learn(frame: pd.DataFrame, decimal: str, categorical: tuple[str, ...], notes
     """What each column of a training table is, and its values as the model takes them."""
     if not len(frame.columns):
         raise TableError("No column is left to learn from: all were dropped.")
-    return _parsed(frame, list(frame.columns), lambda column: _learn(column, decimal, column.name in categorical, notes))
+    reading = Reading(decimal, notes, cache(lambda: shows_decimals(frame, decimal)))
+    return _parsed(frame, list(frame.columns), lambda column: _learn(column, reading, column.name in categorical))
 
 
 def model_input(frame: pd.DataFrame, features: list[Feature], decimal: str, first_row: int = 0) -> pd.DataFrame:
@@ -136,10 +132,10 @@ def _frame(features: list[Feature], values: list[np.ndarray]) -> pd.DataFrame:
     return pd.concat([X, others], axis=1)[[feature.name for feature in features]]
 
 
-def _learn(column: pd.Series, decimal: str, categorical: bool, notes: list[str]) -> tuple[Feature, np.ndarray]:
+def _learn(column: pd.Series, reading: Reading, categorical: bool) -> tuple[Feature, np.ndarray]:
     name = str(column.name)
     if not categorical:
-        found = _learn_number(column, name, decimal) or _learn_date(column, name, notes)
+        found = _learn_number(column, name, reading) or _learn_date(column, name, reading.notes)
         if found is not None:
             return found
     _check_type(column)
@@ -173,18 +169,19 @@ def _learn_date(column: pd.Series, name: str, notes: list[str]) -> tuple[Feature
     return Feature(name, date_format=form), dates(cells, form)[0]
 
 
-def _learn_number(column: pd.Series, name: str, decimal: str) -> tuple[Feature, np.ndarray] | None:
+def _learn_number(column: pd.Series, name: str, reading: Reading) -> tuple[Feature, np.ndarray] | None:
     """A column of numbers, in the ways people write them; None where most cells are words."""
     if is_bool_dtype(column) or not is_plain(column):
         return None
+    decimal = reading.decimal
     found = numbers(column, decimal)
     if found.unclear.any():
-        _check_mark(column, found.wrong | found.unclear, decimal, bool(found.wrong.any()))
-        _check_thousands(column, found, decimal)
-    _check_percent(name, found, None)
+        check_mark(column, found.wrong | found.unclear, decimal, bool(found.wrong.any()))
+        learn_thousands(column, found, reading)
+    check_percent(name, found, None)
     if not found.wrong.any():
         return Feature(name, percent=bool(found.percent.any()), thousands=bool((found.clear | found.unclear).any())), found.values
-    _check_mark(column, found.wrong, decimal)
+    check_mark(column, found.wrong, decimal)
     good = np.isfinite(found.values).sum()
     if good >= MOSTLY * (found.wrong.sum() + good):
         ways = f"take it as categories ({option('--categorical', [name])}), or leave it out ({option('--drop', [name])})"
@@ -200,8 +197,8 @@ def _read(column: pd.Series, feature: Feature, decimal: str, first_row: int) -> 
     _check_type(column)
     found = numbers(column, decimal)
     if found.unclear.any() and not feature.thousands:
-        _check_thousands(column, found, decimal)
-    _check_percent(feature.name, found, feature.percent if is_text(column) else None)
+        check_thousands(column, found, decimal)
+    check_percent(feature.name, found, feature.percent if is_text(column) else None)
     if found.wrong.any():
         raise _not_numbers(column, found.wrong, decimal, first_row, "leave the column out in fit (--drop)")
     return feature, found.values
@@ -233,55 +230,8 @@ def _check_type(column: pd.Series) -> None:
         )
 
 
-def _check_percent(name: str, found: Numbers, wanted: bool | None) -> None:
-    """An error where some numbers have a percent sign and others have none: 5 and 5 % may be a hundred times apart."""
-    has = found.percent[np.isfinite(found.values)]
-    if has.any() and not has.all():
-        raise TableError(
-            f"Column {name} mixes {int(has.sum()):,} values with a percent sign and {int((~has).sum()):,} without. Write all alike."
-        )
-    if wanted is not None and len(has) and bool(has.any()) != wanted:
-        now, then = ("with", "without") if has.any() else ("without", "with")
-        raise TableError(f"Column {name} is written {now} percent signs, and was {then} them in training. Write it as in training.")
-
-
-def _check_thousands(column: pd.Series, found: Numbers, decimal: str) -> None:
-    """An error where cells such as 1,234 may be thousands or decimals, and no other cell decides it."""
-    plain = np.isfinite(found.values) & ~found.clear & ~found.unclear
-    if found.clear.any() or (plain.any() and (np.abs(found.values[plain]) < THOUSAND).all()):
-        return
-    mark = "," if decimal == "." else "."
-    first = texts(column)[found.unclear][0]
-    raise TableError(
-        f"Column {column.name} holds {int(found.unclear.sum()):,} values such as {first}, where {mark!r} may be a decimal mark or "
-        "separate thousands. "
-        + ("Pass --decimal , if they are decimals" if decimal == "." else "Leave out --decimal if they are decimals")
-        + "; else write the numbers without separators."
-    )
-
-
-def _check_mark(column: pd.Series, wrong: np.ndarray, decimal: str, doubted: bool = True) -> None:
-    """An error where what is wrong are numbers with the other decimal mark."""
-    if not doubted:
-        return
-    cells = pd.Series(texts(column)[wrong], dtype=object)
-    if not cells.str.fullmatch(OTHER_MARK[decimal]).all():
-        return
-    other = "," if decimal == "." else "."
-    decided = pd.Series(texts(column)[~wrong], dtype=object).dropna().str.contains(decimal, regex=False)
-    if decided.any():
-        raise TableError(
-            f"Column {column.name} mixes decimal commas and points: {len(cells)} values such as {cells[0]} and {int(decided.sum())} with "
-            f"{NAMES_OF_MARKS[decimal]}. Write them all in one way."
-        )
-    raise TableError(
-        f"Column {column.name} has decimal {NAMES_OF_MARKS[other]}, in {len(cells)} values such as {cells[0]}. "
-        + ("Pass --decimal , to read them." if other == "," else "Leave out --decimal.")
-    )
-
-
 def _not_numbers(column: pd.Series, wrong: np.ndarray, decimal: str, first_row: int, way_out: str) -> TableError:
-    _check_mark(column, wrong, decimal)
+    check_mark(column, wrong, decimal)
     where = int(np.flatnonzero(wrong)[0])
     return TableError(
         f"Column {column.name} should be numeric, but {int(wrong.sum())} of {counted(len(column), 'value')} are not numbers: the first is "

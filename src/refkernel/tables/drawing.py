@@ -13,9 +13,12 @@ import pandas as pd
 from .._encoding import DATE, NUMBER
 from .._files import replacing
 from .._validation import OUTLIER
+from ..auto import AutoDetector
 from ..exceptions import TableError
 from .cells import dates, find_format, numbers, texts, typed_seconds
-from .reading import CsvFormat, open_table, read_whole
+from .form import CsvFormat
+from .planes import Region, region_of
+from .reading import open_table, read_whole
 from .scoring import Scored, TableModel, check_names, checked_input
 from .writing import check_writable
 
@@ -53,7 +56,7 @@ def plot_file(saved: TableModel, data: Path, out: Path, *, features: tuple[str, 
     frame = frame.iloc[rows].reset_index(drop=True)
     X = checked_input(frame, saved, table, Scored())
     with replacing(out) as temporary:
-        figure = draw(saved, X, kinds(frame, saved), axes, times(frame, saved))
+        figure = draw(saved, X, kinds(frame, saved), axes, times(frame, saved), features)
         _write(figure, temporary, out, f"{saved.path.name} on {data.name}", f"{len(X):,} of {rows[-1] + 1:,} rows")
     return len(X)
 
@@ -84,7 +87,12 @@ def times(frame: pd.DataFrame, saved: TableModel) -> tuple[str, np.ndarray] | No
 
 
 def draw(
-    saved: TableModel, X: pd.DataFrame, y: np.ndarray | None, axes: tuple[int, int] | None, when: tuple[str, np.ndarray] | None = None
+    saved: TableModel,
+    X: pd.DataFrame,
+    y: np.ndarray | None,
+    axes: tuple[int, int] | None,
+    when: tuple[str, np.ndarray] | None = None,
+    features: tuple[str, ...] = (),
 ) -> Any:
     """A figure with a panel for each picture that there is."""
     from ..plot import DecisionRegionDisplay, ScoreDistributionDisplay, SpectrumDisplay
@@ -93,6 +101,7 @@ def draw(
     model = saved.model
     before = len(model.steps) - 1 - (bool(axes) and len(model.steps) == OLD_STEPS)  # files of version 0.1 have a scaler of their own
     encoded = model[:before].transform(X)
+    region = _region(saved, X, features)
     has_plane, has_spectrum = encoded.shape[1] > 1 and len(X) > 1, hasattr(getattr(model[-1], "kernel_", None), "eigenvalues_")
     count = 1 + has_plane + has_spectrum + (when is not None)
     figure, panels = pyplot.subplots(1, count, figsize=(PANEL[0] * count, PANEL[1]), layout="constrained", squeeze=False)
@@ -100,13 +109,54 @@ def draw(
     ScoreDistributionDisplay.from_estimator(model, X, y, ax=next(free))
     if when is not None:
         _draw_over_time(next(free), *when, model.decision_function(X))
-    if has_plane:
+    if region is not None:
+        _draw_region(next(free), region, model[-1].offset_, model.decision_function(X), y)
+    elif has_plane:
         display = DecisionRegionDisplay.from_estimator(model[before:], encoded, y, features=axes, ax=next(free))
         if axes:
             display.ax_.set(xlabel=saved.features[axes[0]].name, ylabel=saved.features[axes[1]].name)
     if has_spectrum:
         SpectrumDisplay.from_estimator(model, ax=next(free))
+    if y is None:
+        _call_them_rows(panels[0])
     return figure
+
+
+def _region(saved: TableModel, X: pd.DataFrame, features: tuple[str, ...]) -> Region | None:
+    """The plane of an AutoDetector, whose encoded columns have units of their own; other models are drawn by their kernel's."""
+    dates = {feature.name for feature in saved.features if feature.kind != NUMBER}
+    return None if not isinstance(saved.detector, AutoDetector) or dates & set(features) else region_of(saved, X, features)
+
+
+def _draw_region(ax: Any, region: Region, offset: float, decisions: np.ndarray, y: np.ndarray | None) -> None:
+    """The accepted region, and the rows by their decision and kind."""
+    from matplotlib.patches import Patch
+
+    from ..plot.style import BLUE, ORANGE, PALE
+
+    grid = region.scores.reshape(len(region.y), len(region.x)) - offset
+    if (grid >= 0).any():
+        ax.contourf(region.x, region.y, grid, levels=[0.0, np.inf], colors=[PALE])
+    accepted = decisions[region.rows] >= 0
+    known = np.zeros(len(region.rows), dtype=bool) if y is None else y[region.rows] == OUTLIER
+    drawn = []
+    for text, chosen, style in (
+        ("accepted", accepted & ~known, {"color": BLUE, "marker": "o"}),
+        ("flagged", ~accepted & ~known, {"color": ORANGE, "marker": "o"}),
+        ("known outliers", known, {"color": ORANGE, "marker": "x"}),
+    ):
+        if chosen.any():
+            drawn.append(ax.scatter(*region.points[chosen].T, s=11, label=f"{text} ({int(chosen.sum()):,})", **style))
+    ax.set(xlabel=region.labels[0], ylabel=region.labels[1], title="Accepted region, other columns as typical of training")
+    handles = [Patch(facecolor=PALE, label="accepted region"), *drawn]
+    ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
+
+
+def _call_them_rows(panels: np.ndarray) -> None:
+    """Rows without a label may be anything: legends do not call them targets."""
+    for legend in filter(None, (ax.get_legend() for ax in panels)):
+        for text in legend.get_texts():
+            text.set_text(text.get_text().replace("targets", "rows"))
 
 
 def _draw_over_time(ax: Any, name: str, moments: np.ndarray, decisions: np.ndarray) -> None:

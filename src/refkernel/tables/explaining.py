@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._encoding import Column
 from ..exceptions import ModelFileError
 from ..explanations.explanation import Explainer
+from ..explanations.normal import Normal
 from ..explanations.ranges import normal_of
-from ..explanations.reasons import OutsideRanges, Reason, reasons, row_reasons, worst_features
+from ..explanations.reasons import OutsideRanges, Reason, combined, reasons, row_reasons, worst_features
 
 __all__ = ["Explaining", "reason_names", "reasons_of"]
 
@@ -23,12 +25,22 @@ def reason_names(count: int) -> list[str]:
 
 def reasons_of(saved: Any, X: pd.DataFrame, count: int = 3) -> list[list[Reason]]:
     """For each row the cells that speak most against it, the strongest first; none where the model's kind cannot be explained."""
-    names = [column.name for column in saved.columns]
+    names, explainer = [column.name for column in saved.columns], Explainer(saved.model)
     try:
-        values = Explainer(saved.model).against(X, count)
+        values = explainer.against(X, count)
     except TypeError:  # a detector or a transformer of another library
         return [[] for _ in range(len(X))]
-    return row_reasons(names, values, [X[name].to_numpy() for name in names], [normal_of(column) for column in saved.columns], count)
+    cells, normals = [X[name].to_numpy() for name in names], [normal_of(column) for column in saved.columns]
+    return row_reasons(names, values, cells, normals, count, _partners(explainer, X, values, cells, usual_in(saved.columns)))
+
+
+def usual_in(columns: list[Column]) -> list[Normal | None]:
+    """What most of training had in each column."""
+    return [normal_of(column, bulk=True) for column in columns]
+
+
+def _partners(explainer: Explainer, X: pd.DataFrame, values: np.ndarray, cells: list[np.ndarray], usual: list[Normal | None]) -> np.ndarray:
+    return combined(values, cells, usual, lambda rows, worst: explainer.partners(X.iloc[rows], worst))
 
 
 class Explaining:
@@ -41,6 +53,7 @@ class Explaining:
         self._added = [prefix + name for name in reason_names(count)]
         self._columns = [column.name for column in saved.columns]
         self._normals = [normal_of(column) for column in saved.columns]
+        self._usual = usual_in(saved.columns)
         self._outside = OutsideRanges(self._columns, self._normals)
         self._explainer = Explainer(saved.model)
         self._path = saved.path
@@ -61,7 +74,9 @@ class Explaining:
             raise ModelFileError(f"--explain: {self._path}: {error}") from error
         first = worst_features(values, 1)[:, 0]
         self.first.update({self._columns[number]: int((first == number).sum()) for number in np.unique(first[first >= 0])})
-        return reasons(self._columns, values, [X[name].to_numpy() for name in self._columns], self._normals, self.count)
+        cells = [X[name].to_numpy() for name in self._columns]
+        partners = _partners(self._explainer, X, values, cells, self._usual)
+        return reasons(self._columns, values, cells, self._normals, self.count, partners)
 
     def notes(self) -> list[str]:
         """What a user should hear of whole columns."""

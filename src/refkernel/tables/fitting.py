@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
-from .._encoding import CONSTANT, DATE, Column
+from .._encoding import CONSTANT, DATE, FAR, Column
 from .._validation import OUTLIER
 from ..auto import AutoDetector
 from ..drift import describe
@@ -22,15 +22,14 @@ from .cells import texts
 from .checks import check_finite, check_not_empty, missing_counts, missing_message, row_names
 from .columns import Feature, learn
 from .expected import expectations
-from .reading import CsvFormat, open_table, read_whole
+from .form import CsvFormat
+from .reading import open_table, read_whole
 from .recipe import AUTO, AUTO_MODEL, NONE, OTHER, Recipe, Rows, pipeline, search_of
+from .seen import kept_scores
 from .wording import counted, named, option
 
 OPTIONS_OF_OUTLIERS = "give --target-column, --target and --outlier"
 """How known outliers are passed on the command line."""
-
-FAR = 1e6
-"""At this many standard deviations from the targets an RBF kernel is 0 against all references, and decisions have reached their limit."""
 
 ACCEPTS_FAR = (
     "This model accepts rows that are far from all training rows: a reference kernel brings them near the centre. Fit it with a larger "
@@ -100,6 +99,7 @@ def fit_file(
         "recipe": asdict(recipe),
         "search": found,
         "training": training,
+        "seen": kept_scores(fitted, X[y != OUTLIER]),
     }
     return Fitted(fitted, about, notes)
 

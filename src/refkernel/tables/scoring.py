@@ -22,9 +22,11 @@ from ..persistence.description import mismatch
 from .cells import is_text
 from .checks import check_finite, missing_counts, missing_message, unseen
 from .columns import Feature, model_input
+from .endings import is_parquet
 from .explaining import Explaining, reason_names
 from .fitting import PERCENT
-from .reading import CsvFormat, Table, is_parquet, open_table
+from .form import CsvFormat, Table
+from .reading import open_table
 from .wording import named
 from .writing import check_writable, table_writer
 
@@ -284,7 +286,8 @@ def decide(saved: TableModel, X: pd.DataFrame, percentiles: list[float] | None =
     if FILLED in saved.added:
         columns[FILLED] = X.isna().sum(axis=1).to_numpy()
     if percentiles is not None:
-        columns[NORMALITY] = normality(decision, percentiles)
+        contradicts = np.zeros(len(X), dtype=bool) if saved.encoder is None else saved.encoder.violations(X).any(axis=1)
+        columns[NORMALITY] = np.where(contradicts, 0.0, normality(decision, percentiles))
     return pd.DataFrame(columns)
 
 

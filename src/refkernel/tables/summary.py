@@ -16,7 +16,11 @@ from ..exceptions import ModelFileError, TableError
 from .cells import texts
 from .expected import measured_rate
 from .scoring import TableModel
+from .seen import SeenRows
 from .wording import named
+
+FLATTERING = 0.1
+"""A table of which at least this share has trained the model flatters it."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +95,14 @@ class Watch:
     _step: int = 1
 
     def __post_init__(self) -> None:
+        self._seen = SeenRows(self.saved.about.get("seen"))
         self._monitor = DriftMonitor(training_columns(self.saved), getattr(self.saved.detector, "calibration_", None))
 
     def add(self, block: pd.DataFrame, X: pd.DataFrame, answers: pd.DataFrame) -> None:
         """Take a block of rows: as read, as the model took them, and with its answers (score, decision, label, …)."""
         score = answers["score"].to_numpy()
         self._monitor.add(X, score)
+        self._seen.add(score)
         self._scores.append(score)
         if self.labels is not None:
             self._kinds.append(_kinds(block[self.labels.column], self.labels.target))
@@ -135,6 +141,16 @@ class Watch:
     def kinds(self) -> np.ndarray | None:
         """+1 for rows that are known to be normal, -1 for known others, 0 for rows without a label; None without labels."""
         return None if self.labels is None else np.concatenate(self._kinds) if self._kinds else np.empty(0)
+
+    @property
+    def trained_share(self) -> float | None:
+        """The share of the rows that have trained the model; None if it cannot be told."""
+        return self._seen.share
+
+    @property
+    def flatters(self) -> bool:
+        """Whether rows that have trained the model make its figures look better than they are for new rows."""
+        return (self.trained_share or 0.0) >= FLATTERING
 
     def drift(self) -> Drift | None:
         """The tests against training; None where the model's file does not describe its columns."""

@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 
 from ..exceptions import TableError
-from .reading import BLOCK_ROWS, CsvFormat, ask_for_header, checked_names
+from .form import BLOCK_ROWS, CsvFormat
+from .headers import ask_for_header, checked_names
 from .wording import counted, named
 
 

@@ -18,7 +18,8 @@ import pandas as pd
 from .._files import replacing
 from ..exceptions import TableError
 from .cells import is_text
-from .reading import EXCEL, OTHER_WORKBOOKS, import_parquet, is_parquet
+from .endings import EXCEL, OTHER_WORKBOOKS, is_parquet
+from .parquet_table import import_parquet
 
 try:
     import pyarrow as pa

@@ -1,0 +1,63 @@
+"""Tables in Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ..exceptions import TableError
+from .form import BLOCK_ROWS
+from .headers import checked_names
+
+try:
+    import pyarrow as pa
+except ImportError:  # the extra parquet
+    pa = None
+
+
+class ParquetTable:
+    """A Parquet file; ``blocks`` gives its rows, every column with its type."""
+
+    decimal = "."
+    delimiter = ","
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        parquet = import_parquet()
+        try:
+            self._file = parquet.ParquetFile(path)
+        except pa.ArrowInvalid as error:
+            raise TableError(f"{path} is not a Parquet file, or a broken one: {error} Write it again, or end its name in .csv.") from error
+        self.names = checked_names(self._file.schema_arrow.names, path)
+        self._rows, self._read = self._file.metadata.num_rows, 0
+        self.notes: list[str] = []
+
+    def blocks(self) -> Iterator[pd.DataFrame]:
+        """The rows, in their order; an error where there is none."""
+        if not self._rows:
+            raise TableError(f"{self.path} has {len(self.names)} columns and no rows.")
+        self._read = 0
+        for batch in self._file.iter_batches(batch_size=BLOCK_ROWS):
+            self._read += batch.num_rows
+            yield pa.table([_plain(column) for column in batch.columns], names=self.names).to_pandas(types_mapper=pd.ArrowDtype)
+
+    def share_read(self) -> float:
+        """How much of the file has been read, from 0 to 1."""
+        return self._read / max(self._rows, 1)
+
+
+def import_parquet() -> Any:
+    """pyarrow.parquet, or an error that says what to install."""
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError("Parquet files need pyarrow: pip install refkernel[parquet], or use a CSV file.") from error
+    return pyarrow.parquet
+
+
+def _plain(column: Any) -> Any:
+    """Dictionaries as what they stand for."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
