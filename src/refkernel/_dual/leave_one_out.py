@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .._jit import njit
+from .._jit import LOOP, njit
 from .._threads import one_blas_thread, share_rows
 from .certificate import certify, typical_size
 from .newton import DEPENDENT, factorise_free, free_weights
@@ -156,7 +156,7 @@ class _Steps:
         return changes
 
 
-@njit(nogil=True)
+@njit(interpreted=LOOP, nogil=True)
 def _within_bounds(P, b, lower, upper, place, answers):
     """Answers that send the weight at ``place`` (unless -1) to 0, and those that would pass a bound to it. Mutates answers.
 
@@ -165,30 +165,37 @@ def _within_bounds(P, b, lower, upper, place, answers):
     """
     n = b.size
     D = np.empty(MOST_MET, np.intp)
-    goal = np.empty(MOST_MET)
+    goal, right = np.empty(MOST_MET), np.empty(MOST_MET)
+    plain = np.empty(n)
     for k in range(place.size):
-        plain = answers[k].copy()
+        for t in range(n):
+            plain[t] = answers[k, t]
         met = 0
         if place[k] >= 0:
             D[0], goal[0] = place[k], -b[place[k]]
             met = 1
         for _ in range(ROUNDS):
             if met > 0:
-                y = small_solve(P, D[:met], goal[:met] - plain[D[:met]])
+                for c in range(met):
+                    right[c] = goal[c] - plain[D[c]]
+                y = small_solve(P, D[:met], right[:met])
                 if y.size == 0:
                     break
-                answers[k] = plain
+                for t in range(n):
+                    answers[k, t] = plain[t]
                 for c in range(met):
-                    P_c = P[D[c]]
                     for t in range(n):
-                        answers[k, t] += y[c] * P_c[t]
+                        answers[k, t] += y[c] * P[D[c], t]
                 for c in range(met):
                     answers[k, D[c]] = goal[c]
             before = met
             for t in range(n):
                 new = b[t] + answers[k, t]
                 if (new < lower[t] or new > upper[t]) and t != place[k] and met < MOST_MET:
-                    if (D[:before] == t).any():
+                    known = False
+                    for c in range(before):
+                        known = known or D[c] == t
+                    if known:
                         continue
                     D[met] = t
                     goal[met] = (lower[t] if new < lower[t] else upper[t]) - b[t]
@@ -197,13 +204,14 @@ def _within_bounds(P, b, lower, upper, place, answers):
                 break
 
 
-@njit(nogil=True)
+@njit(interpreted=LOOP, nogil=True)
 def small_solve(P, D, right):
     """y with P_DD y = right by a Cholesky factor; empty where P_DD is singular."""
     r = D.size
     L = np.empty((r, r))
-    y = right.copy()
+    y = np.empty(r)
     for c in range(r):
+        y[c] = right[c]
         for k in range(c + 1):
             value = P[D[c], D[k]]
             for j in range(k):
@@ -224,10 +232,11 @@ def small_solve(P, D, right):
     return y
 
 
-@njit(nogil=True)
+@njit(interpreted=LOOP, nogil=True)
 def _starts(K, lower, upper, total, b_all, samples, changes, B, G, lows, ups):
     """Feasible starts without each of the samples, from changes that may lead out of bounds. Mutates B, G, lows and ups (k × n)."""
     n = b_all.size
+    before = np.empty(n)
     for k in range(samples.size):
         i, b, g, low, up = samples[k], B[k], G[k], lows[k], ups[k]
         for t in range(n):
@@ -244,7 +253,8 @@ def _starts(K, lower, upper, total, b_all, samples, changes, B, G, lows, ups):
                     g[s] += (b[t] - wished) * K[t, s]
         b[i] = 0.0
         if abs(left) > 1e-14 * total:
-            before = b.copy()
+            for t in range(n):
+                before[t] = b[t]
             change_total(b, ascending(g), low, up, total)
             for t in range(n):
                 if b[t] != before[t]:
@@ -252,10 +262,12 @@ def _starts(K, lower, upper, total, b_all, samples, changes, B, G, lows, ups):
                         g[s] += (b[t] - before[t]) * K[t, s]
 
 
-@njit(nogil=True)
+@njit(interpreted=LOOP, nogil=True)
 def raise_bounds(upper, total):
     """Raise upper bounds that sum to less than total, all by the same factor. Mutates upper."""
-    most = upper.sum()
+    most = 0.0
+    for t in range(upper.size):
+        most += upper[t]
     if most < total:
         for t in range(upper.size):
             upper[t] *= total / most

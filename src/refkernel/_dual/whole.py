@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._jit import ANY, SMALL, njit
+from .._jit import DRIVER, LOOP, njit
 from .certificate import EXTRA_DIGITS, duality_gap, is_stale, largest_violation, multiplier, spread_and_mass, violation_for
 from .moves import smo
 from .newton import polish, snap
@@ -20,7 +20,7 @@ PATIENCE = 20
 coincide, many weights are equally good, and rounding keeps moving them."""
 
 
-@njit(interpreted=ANY, nogil=True)
+@njit(interpreted=DRIVER, nogil=True)
 def solve_whole(K, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, max_iter):
     """Optimise all weights together until the stopping rule holds. Mutates b and G.
 
@@ -61,7 +61,7 @@ def solve_whole(K, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, ma
     return moves, solved, curvature_met
 
 
-@njit(interpreted=SMALL, nogil=True)
+@njit(interpreted=LOOP, nogil=True)
 def gradient(K, p, b, G):
     """G = Kb + p. Mutates G."""
     for t in range(b.size):

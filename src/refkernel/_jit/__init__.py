@@ -5,6 +5,6 @@ of plain Python instead. A function that says so is therefore interpreted until 
 Interpreted and compiled code give the same bits: a function for which that is not true (``fastmath``) must not ask for it.
 """
 
-from .compiler import ANY, SMALL, njit
+from .compiler import DRIVER, LOOP, njit
 
-__all__ = ["ANY", "SMALL", "njit"]
+__all__ = ["DRIVER", "LOOP", "njit"]

@@ -41,11 +41,12 @@ class _Cache(FunctionCache):
 
     _impl_class = _Files
 
-    def holds(self, sig: Any, target_context: Any) -> bool:
-        """Whether there is code for these argument types. It is found without being loaded."""
+    def holds_code(self, target_context: Any) -> bool:
+        """Whether there is code for this processor, for arguments of any types."""
         try:
             target_context.refresh()
-            return self._index_key(sig, target_context.codegen()) in self._cache_file._load_index()
+            processor = self._index_key((), target_context.codegen())[1:]
+            return any(key[1:] == processor for key in self._cache_file._load_index())
         except Exception:  # see load_overload
             return False
 
@@ -68,7 +69,7 @@ class _InMemory(NullCache):
     def __init__(self, error: Exception):
         self._error = error
 
-    def holds(self, sig: Any, target_context: Any) -> bool:
+    def holds_code(self, target_context: Any) -> bool:
         return False
 
     def save_overload(self, sig: Any, cres: Any) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import threading
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numba
 import numpy as np
@@ -14,24 +16,33 @@ from .notice import compiling
 
 T = TypeVar("T")
 
-SMALL = 1 << 16
-"""Array entries up to which a call is interpreted, for functions that loop over them: a kernel matrix of 256 samples."""
+patience = 1.0
+"""A factor of all limits in seconds. With 0 nothing is interpreted."""
 
-ANY = 1 << 62
-"""No limit, for functions that leave the loops over arrays to others."""
+class Interpreted(NamedTuple):
+    """Calls that are interpreted: those whose arrays have at most so many entries, until they have cost a process some seconds.
+
+    The seconds are about what compiling costs, so that neither choice is ever worse than twice the other.
+    """
+
+    entries: float
+    seconds: float
 
 
-class Patience:
-    """How long calls are interpreted, and have been, in this process, in seconds."""
+LOOP = Interpreted(1 << 16, 0.3)
+"""For functions that loop over arrays: up to a kernel matrix of 256 samples."""
 
-    limit = 1.0
-    spent = 0.0
+DRIVER = Interpreted(np.inf, 2.0)
+"""For functions that leave most of such loops to others."""
+
+NEVER = Interpreted(0, 0.0)
+"""For functions that give other bits when interpreted, or take long for any arguments."""
 
 
-def njit(*, interpreted: int = 0, **options: Any) -> Callable[[Callable[..., T]], Callable[..., T]]:
+def njit(*, interpreted: Interpreted = NEVER, **options: Any) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """``numba.njit`` with these options, cached if a folder can be written.
 
-    Calls whose arrays have at most ``interpreted`` entries are interpreted, as long as patience lasts and no compiled code is at hand.
+    Calls are interpreted as ``interpreted`` says, unless compiled code is at hand.
     """
 
     def compiled(function: Callable[..., T]) -> Callable[..., T]:
@@ -47,28 +58,43 @@ def njit(*, interpreted: int = 0, **options: Any) -> Callable[[Callable[..., T]]
 class _Missing:
     """What a dispatcher asks for a callable if it has no code for the types of its arguments."""
 
-    def __init__(self, dispatcher: Any, interpreted: int):
-        self._dispatcher, self._most, self._compile = dispatcher, interpreted, dispatcher._compile_for_args
-        self._not_cached: set[Any] = set()
+    def __init__(self, dispatcher: Any, interpreted: Interpreted):
+        self._dispatcher, self._compile, self._limit = dispatcher, dispatcher._compile_for_args, interpreted
+        self._spent = 0.0
 
     def __call__(self, *args: Any) -> Callable[..., Any]:
-        if Patience.spent < Patience.limit and sum(getattr(a, "size", 1) for a in args) <= self._most and not self._is_cached(args):
+        if self._spent < self._limit.seconds * patience and _entries(args) <= self._limit.entries and not self._is_cached:
             return self._interpret
-        with compiling():
+        with _own_time(), compiling():
             return self._compile(*args)
 
-    def _is_cached(self, args: tuple[Any, ...]) -> bool:
-        types = tuple(map(self._dispatcher.typeof_pyval, args))
-        if types in self._not_cached:
-            return False
-        self._not_cached.add(types)
-        return self._dispatcher._cache.holds(types, self._dispatcher.targetctx)
+    @functools.cached_property
+    def _is_cached(self) -> bool:
+        return self._dispatcher._cache.holds_code(self._dispatcher.targetctx)
 
     def _interpret(self, *args: Any) -> Any:
-        """The function's own source. What it calls may be compiled meanwhile, which does not count."""
-        before, start = Patience.spent, time.perf_counter() - compiling.seconds
-        try:
-            with np.errstate(all="ignore"):  # compiled code does not warn
-                return self._dispatcher.py_func(*args)
-        finally:
-            Patience.spent = before + (time.perf_counter() - compiling.seconds - start)  # not the sum over nested calls
+        """The function's own source; other functions that it calls keep their own time."""
+        with _own_time() as own, np.errstate(all="ignore"):  # compiled code does not warn
+            result = self._dispatcher.py_func(*args)
+        self._spent += own.seconds
+        return result
+
+
+def _entries(args: tuple[Any, ...]) -> int:
+    return sum(getattr(a, "size", 1) for a in args)
+
+
+class _own_time:
+    """The processor's time that a block takes, without blocks inside it."""
+
+    _inside = threading.local()
+
+    def __enter__(self) -> Self:
+        self._before, self._start = getattr(self._inside, "seconds", 0.0), time.thread_time()
+        self._inside.seconds = 0.0
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        whole = time.thread_time() - self._start
+        self.seconds = whole - self._inside.seconds
+        self._inside.seconds = self._before + whole
