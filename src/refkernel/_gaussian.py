@@ -40,7 +40,7 @@ MANY_VALUES = 1 << 21
 """With at least this many values (a few ms of work), rows are shared between threads."""
 
 
-@njit(nogil=True, inline="always")
+@njit(inline="always")
 def exp_of(t: float) -> float:
     """exp(t) for t <= 0 within 2 units in the last place; 0 below LEAST, and for NaN, the difference of two overflows."""
     shifted = t * LOG2_E + SHIFT
@@ -54,7 +54,7 @@ def exp_of(t: float) -> float:
     return series * power if t > LEAST else 0.0
 
 
-@njit(nogil=True)
+@njit()
 def _exponentials(t: np.ndarray) -> None:
     for i in range(t.size):
         t[i] = exp_of(t[i])
@@ -66,7 +66,7 @@ def exponentials(t: np.ndarray) -> np.ndarray:
     return t
 
 
-@njit(nogil=True, fastmath={"contract"}, inline="always")
+@njit(fastmath={"contract"}, inline="always")
 def subtract_squares(x: np.ndarray, columns: np.ndarray, t: np.ndarray) -> None:
     """t_j -= ||x - z_j||² for landmarks z given by their columns, four features at a time: t is then read and written less often."""
     fours = x.size // 4 * 4
@@ -81,7 +81,7 @@ def subtract_squares(x: np.ndarray, columns: np.ndarray, t: np.ndarray) -> None:
             t[j] -= (x0 - columns[k, j]) * (x0 - columns[k, j])
 
 
-@njit(nogil=True, fastmath={"reassoc", "contract", "nsz"})  # lets sums use vector registers
+@njit(fastmath={"reassoc", "contract", "nsz"})  # lets sums use vector registers
 def dot(v: np.ndarray, w: np.ndarray) -> float:
     """Σ v_j w_j."""
     total = 0.0
@@ -90,7 +90,7 @@ def dot(v: np.ndarray, w: np.ndarray) -> float:
     return total
 
 
-@njit(nogil=True, fastmath={"contract"})
+@njit(fastmath={"contract"})
 def _sums(X: np.ndarray, columns: np.ndarray, origin: np.ndarray, per_unit: float, weights: np.ndarray, out: np.ndarray) -> None:
     """out_i = Σ_j weights_j exp(-||x_i - z_j||²) for chunks of landmarks (c × width), by their columns (c × d × width). Mutates out."""
     n, d = X.shape
@@ -133,7 +133,7 @@ def sums(X: np.ndarray, Z: np.ndarray, sigma: float, weights: np.ndarray) -> np.
     return out
 
 
-@njit(nogil=True, fastmath={"contract"})
+@njit(fastmath={"contract"})
 def _matrix(columns: np.ndarray, K: np.ndarray) -> None:
     """K_ij = exp(-||x_i - x_j||²) for rows given by their columns (d × n): each pair once. Mutates K."""
     n = len(K)

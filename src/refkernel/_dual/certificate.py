@@ -20,7 +20,7 @@ SCALE_FLOOR = 1e-6
 precision can then meet the tolerance even if all samples with weight coincide."""
 
 
-@njit(interpreted=LOOP, nogil=True)
+@njit(interpreted=LOOP)
 def largest_violation(b, G, lower, upper):
     """The largest gradient of a weight that may shrink, less the smallest of one that may grow; 0 if no pair can move."""
     g_up = np.inf
@@ -33,14 +33,14 @@ def largest_violation(b, G, lower, upper):
     return max(g_down - g_up, 0.0)
 
 
-@njit(interpreted=LOOP, nogil=True, error_model="numpy")  # no divisor is 0
+@njit(interpreted=LOOP)
 def violation_for(tol, b, G, p, diag, lower):
     """The violation that keeps the gap well within ``tol`` of the scale, but at least what rounding can resolve."""
     _, scale, mass = spread_and_mass(b, G, p, diag, lower)
     return max(EXTRA_DIGITS * tol * scale / mass if mass > 0.0 else 0.0, ROUNDING * size_of_sums(b, diag))
 
 
-@njit(interpreted=LOOP, nogil=True)
+@njit(interpreted=LOOP)
 def size_of_sums(b, diag):
     """The size of the terms of Σ b_i K_ij for a sample j that carries weight: Σ |b_i| sqrt |K_ii| · max sqrt |K_jj|.
 
@@ -55,7 +55,7 @@ def size_of_sums(b, diag):
     return total * heaviest
 
 
-@njit(interpreted=LOOP, nogil=True)
+@njit(interpreted=LOOP)
 def is_stale(b, diag):
     """Whether samples without weight are so far away that moves through them may have left their rounding in the gradient."""
     largest, heaviest = 0.0, 0.0
@@ -66,7 +66,7 @@ def is_stale(b, diag):
     return largest > STALE * heaviest
 
 
-@njit(interpreted=LOOP, nogil=True, error_model="numpy")  # no divisor is 0
+@njit(interpreted=LOOP)
 def certify(b, G, p, diag, lower, upper):
     """What a solution is worth: (rho, b'Kb, scale, gap / scale, size of sums, shortfall).
 
@@ -84,7 +84,7 @@ def certify(b, G, p, diag, lower, upper):
     return rho, quadratic, scale, gap / scale if scale > 0.0 else 0.0, size_of_sums(b, diag), shortfall
 
 
-@njit(interpreted=LOOP, nogil=True, error_model="numpy")  # no divisor is 0
+@njit(interpreted=LOOP)
 def multiplier(b, G, lower, upper):
     """rho: the mean gradient of the free weights; if there are none, the midpoint of the interval that optimality allows."""
     free = 0
@@ -108,7 +108,7 @@ def multiplier(b, G, lower, upper):
     return 0.5 * (lowest + highest)
 
 
-@njit(interpreted=LOOP, nogil=True)
+@njit(interpreted=LOOP)
 def gap_at(rho, b, G, lower, upper):
     """What the objective can still lose: Σ (b - lower)(G - rho)₊ + (upper - b)(rho - G)₊, for any rho."""
     gap = 0.0
@@ -120,7 +120,7 @@ def gap_at(rho, b, G, lower, upper):
     return gap
 
 
-@njit(interpreted=LOOP, nogil=True)
+@njit(interpreted=LOOP)
 def duality_gap(rho, b, G, lower, upper):
     """The smaller of two valid bounds: at rho, and at the smallest gradient of a weight that may grow (at most violation · mass)."""
     g_up = np.inf
@@ -132,7 +132,7 @@ def duality_gap(rho, b, G, lower, upper):
     return min(gap_at(rho, b, G, lower, upper), gap_at(g_up, b, G, lower, upper))
 
 
-@njit(interpreted=LOOP, nogil=True)
+@njit(interpreted=LOOP)
 def spread_and_mass(b, G, p, diag, lower):
     """The problem's own scale and the weight that can move: (b'Kb, scale, Σ (b - lower)).
 

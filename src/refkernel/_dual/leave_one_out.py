@@ -156,7 +156,7 @@ class _Steps:
         return changes
 
 
-@njit(interpreted=LOOP, nogil=True)
+@njit(interpreted=LOOP)
 def _within_bounds(P, b, lower, upper, place, answers):
     """Answers that send the weight at ``place`` (unless -1) to 0, and those that would pass a bound to it. Mutates answers.
 
@@ -204,7 +204,7 @@ def _within_bounds(P, b, lower, upper, place, answers):
                 break
 
 
-@njit(interpreted=LOOP, nogil=True)
+@njit(interpreted=LOOP)
 def small_solve(P, D, right):
     """y with P_DD y = right by a Cholesky factor; empty where P_DD is singular."""
     r = D.size
@@ -232,7 +232,7 @@ def small_solve(P, D, right):
     return y
 
 
-@njit(interpreted=LOOP, nogil=True)
+@njit(interpreted=LOOP)
 def _starts(K, lower, upper, total, b_all, samples, changes, B, G, lows, ups):
     """Feasible starts without each of the samples, from changes that may lead out of bounds. Mutates B, G, lows and ups (k × n)."""
     n = b_all.size
@@ -262,7 +262,7 @@ def _starts(K, lower, upper, total, b_all, samples, changes, B, G, lows, ups):
                         g[s] += (b[t] - before[t]) * K[t, s]
 
 
-@njit(interpreted=LOOP, nogil=True)
+@njit(interpreted=LOOP)
 def raise_bounds(upper, total):
     """Raise upper bounds that sum to less than total, all by the same factor. Mutates upper."""
     most = 0.0

@@ -7,7 +7,7 @@ import numpy as np
 from .._jit import LOOP, njit
 
 
-@njit(interpreted=LOOP, nogil=True, error_model="numpy")  # unchecked division lets the loop over gains use vector registers
+@njit(interpreted=LOOP)
 def smo(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter):
     """Move pairs of weights until no pair violates optimality by eps. Mutates b and G.
 
@@ -57,7 +57,7 @@ def smo(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter):
             shrink[t] = G[t] if b[t] > lower[t] else -np.inf
 
 
-@njit(interpreted=LOOP, nogil=True)
+@njit(interpreted=LOOP)
 def largest(values):
     """The largest value, by four independent comparisons at a time."""
     a, b, c, d = -np.inf, -np.inf, -np.inf, -np.inf
@@ -72,7 +72,7 @@ def largest(values):
     return max(max(a, b), max(c, d))
 
 
-@njit(interpreted=LOOP, nogil=True)
+@njit(interpreted=LOOP)
 def last_index(values, value):
     """The last index that holds a value; 0 if none does."""
     last = 0
@@ -81,7 +81,7 @@ def last_index(values, value):
     return last
 
 
-@njit(interpreted=LOOP, nogil=True)
+@njit(interpreted=LOOP)
 def fill(b, order, lower, upper, total):
     """Set b to the feasible point that raises weights to their upper bound in the given order until they sum to total. Mutates b."""
     left = total

@@ -19,7 +19,7 @@ MOST_FREE = 256
 """Take Newton steps for at most this many free weights: for more, factorising costs more than the pair moves it saves."""
 
 
-@njit(interpreted=DRIVER, nogil=True, error_model="numpy")  # no divisor is 0
+@njit(interpreted=DRIVER)
 def polish(K, b, G, lower, upper):
     """Newton steps on the free weights, until one reaches no bound. Mutates b and G; returns False if more steps are needed."""
     F = np.empty(0, np.intp)
@@ -48,7 +48,7 @@ def polish(K, b, G, lower, upper):
     return False
 
 
-@njit(interpreted=LOOP, nogil=True)
+@njit(interpreted=LOOP)
 def free_weights(b, lower, upper):
     """The indices of the weights strictly between their bounds."""
     F = np.empty(b.size, np.intp)
@@ -60,7 +60,7 @@ def free_weights(b, lower, upper):
     return F[:f]
 
 
-@njit(interpreted=LOOP, nogil=True, inline="always")  # compiled once, as part of its only caller
+@njit(interpreted=LOOP, inline="always")  # compiled once, as part of its only caller
 def factorise_free(K, F):
     """U with U'U = K_FF + t 11', upper triangular and of leading size r, and the r indices of F that it is for.
 
@@ -99,7 +99,7 @@ def factorise_free(K, F):
     return U, kept[:r]
 
 
-@njit(nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})  # lets dot products use vector registers
+@njit(fastmath={"reassoc", "contract", "nsz"})  # lets dot products use vector registers
 def newton_step(U, G):
     """The step of sum 0 after which the gradients G are equal, where U'U is the kernel matrix (plus a common part)."""
     r = G.size
@@ -131,7 +131,7 @@ def newton_step(U, G):
     return grad
 
 
-@njit(interpreted=LOOP, nogil=True, inline="always")  # compiled once, as part of its only caller
+@njit(interpreted=LOOP, inline="always")  # compiled once, as part of its only caller
 def take_step(K, F, step, b, G, lower, upper):
     """Move the weights F along the step, as far as the bounds allow.
 
@@ -159,7 +159,7 @@ def take_step(K, F, step, b, G, lower, upper):
     return first < 0
 
 
-@njit(interpreted=LOOP, nogil=True, inline="always")  # compiled once, as part of its only caller
+@njit(interpreted=LOOP, inline="always")  # compiled once, as part of its only caller
 def drop(U, r, c):
     """Take row and column c out of the matrix whose factor of size r is U, by rotations of the rows below. Mutates U."""
     for i in range(r):
@@ -177,7 +177,7 @@ def drop(U, r, c):
             v[k] = cos * y - sin * x
 
 
-@njit(interpreted=LOOP, nogil=True)
+@njit(interpreted=LOOP)
 def snap(b, lower, upper):
     """Put weights that rounding left a hair off a bound onto it, so that "free" is an exact notion. Mutates b."""
     for t in range(b.size):

@@ -23,7 +23,7 @@ FACTS = 9
 """What ``certify`` returns, whether the stopping rule was met, the pair moves made, and the smallest curvature met."""
 
 
-@njit(interpreted=DRIVER, nogil=True)
+@njit(interpreted=DRIVER)
 def solve_problems(K, K_single, diag, p, lower, upper, total, tol, libsvm, begin, floor, max_moves, B, G, facts):
     """Solve q problems on each of s matrices K (s × n × n), one after the other. Mutates B, G (s × q × n) and facts (s × q × FACTS).
 
@@ -70,7 +70,7 @@ def solve_problems(K, K_single, diag, p, lower, upper, total, tol, libsvm, begin
             fact[0], fact[1], fact[2], fact[3], fact[4], fact[5] = certify(b, g, linear, diag[s], low, up)
 
 
-@njit(interpreted=DRIVER, nogil=True)
+@njit(interpreted=DRIVER)
 def rescaled(b, lower_before, upper_before, lower, upper):
     """A weight, moved as its bounds move."""
     if upper_before > 0.0:
@@ -78,7 +78,7 @@ def rescaled(b, lower_before, upper_before, lower, upper):
     return b * (lower / lower_before) if lower_before < 0.0 else 0.0
 
 
-@njit(interpreted=LOOP, nogil=True)
+@njit(interpreted=LOOP)
 def ascending(values):
     """The indices that sort values; equal ones keep their order. (A merge sort: NumPy's takes numba seconds to compile.)"""
     n = values.size
@@ -102,7 +102,7 @@ def ascending(values):
     return order
 
 
-@njit(interpreted=LOOP, nogil=True)
+@njit(interpreted=LOOP)
 def change_total(b, order, lower, upper, total):
     """Bring the sum of lower <= b <= upper to total: raise the first in order, or lower the last. Mutates b."""
     left = total

@@ -20,7 +20,7 @@ PATIENCE = 20
 coincide, many weights are equally good, and rounding keeps moving them."""
 
 
-@njit(interpreted=DRIVER, nogil=True)
+@njit(interpreted=DRIVER)
 def solve_whole(K, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, max_iter):
     """Optimise all weights together until the stopping rule holds. Mutates b and G.
 
@@ -61,7 +61,7 @@ def solve_whole(K, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, ma
     return moves, solved, curvature_met
 
 
-@njit(interpreted=LOOP, nogil=True)
+@njit(interpreted=LOOP)
 def gradient(K, p, b, G):
     """G = Kb + p. Mutates G."""
     for t in range(b.size):

@@ -19,7 +19,7 @@ def distinct_rows(R: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     return None if len(known) == len(R) else (np.unique(which, return_index=True)[1], which)
 
 
-@njit(nogil=True)
+@njit()
 def column_means(K, counts):
     """Column means of K, row i weighted by counts[i]."""
     mu = np.zeros(K.shape[1])
@@ -33,7 +33,7 @@ def column_means(K, counts):
     return mu
 
 
-@njit(nogil=True, fastmath={"reassoc"})  # lets sums use vector registers
+@njit(fastmath={"reassoc"})  # lets sums use vector registers
 def centred(K, mu, counts):
     """W^½ JKJ W^½ for the symmetric K, given its column means and the count of each row (W).
 

@@ -100,7 +100,7 @@ def low_rank_eigenpairs(Kc_RR: np.ndarray, floor: float) -> tuple[np.ndarray, np
     return lam, U
 
 
-@njit(nogil=True)
+@njit()
 def leading_block(d, e, floor):
     """The number of eigenvalues of a tridiagonal matrix that reach the floor, and the size of the leading block for their vectors."""
     above, end = 0, 0

@@ -40,13 +40,14 @@ NEVER = Interpreted(0, 0.0)
 
 
 def njit(*, interpreted: Interpreted = NEVER, **options: Any) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """``numba.njit`` with these options, cached if a folder can be written.
+    """``numba.njit`` with these options, without the GIL, cached if a folder can be written.
 
+    Division by 0 gives inf or NaN, as in NumPy: a test of each divisor would forbid vector registers, and takes time to compile.
     Calls are interpreted as ``interpreted`` says, unless compiled code is at hand.
     """
 
     def compiled(function: Callable[..., T]) -> Callable[..., T]:
-        dispatcher: Any = numba.njit(**options)(function)
+        dispatcher: Any = numba.njit(**{"nogil": True, "error_model": "numpy"} | options)(function)
         if dispatcher is not function:  # the same if NUMBA_DISABLE_JIT is set
             dispatcher._cache = cache_of(function)
             dispatcher._compile_for_args = _Missing(dispatcher, interpreted)

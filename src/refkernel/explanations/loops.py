@@ -39,7 +39,7 @@ LARGEST = 1e280
 """Exponents count as at most this, so that sums and ratios of them are numbers."""
 
 
-@njit(nogil=True)
+@njit()
 def exponents(x, columns, rate, feature, begin, e):
     """Fill e (features × products) for one kind of product and the centres from ``begin`` on. Mutates e."""
     for g in range(e.shape[0]):
@@ -55,7 +55,7 @@ def exponents(x, columns, rate, feature, begin, e):
                 sum_[b] = min(sum_[b] + r * np.sqrt(abs(v - column[b])), LARGEST)
 
 
-@njit(nogil=True)
+@njit()
 def all_exponents(x, columns, rate, feature, e):
     """Fill e (features × products) for all products. Mutates e."""
     m = columns.shape[1]
@@ -63,7 +63,7 @@ def all_exponents(x, columns, rate, feature, e):
         exponents(x, columns, rate[k], feature, 0, e[:, k * m : (k + 1) * m])
 
 
-@njit(nogil=True, fastmath={"reassoc", "contract"})  # lets sums use vector registers
+@njit(fastmath={"reassoc", "contract"})  # lets sums use vector registers
 def add_shapley(c, weight, size, t, w, before, after, integral, phi):
     """Add weight · c_g · ∫ Π_{l≠g} (1 + t c_l) dt to phi_g, for ``size`` products side by side. Mutates all arrays after w.
 
@@ -90,7 +90,7 @@ def add_shapley(c, weight, size, t, w, before, after, integral, phi):
         phi[g] += total
 
 
-@njit(nogil=True)
+@njit()
 def shapley_of_sums(X, columns, rate, feature, weight, t, w, phi):
     """Add the Shapley values of Σ_i weight_i Π_g f_ig to phi. Mutates phi."""
     features, m = phi.shape[1], columns.shape[1]
@@ -107,7 +107,7 @@ def shapley_of_sums(X, columns, rate, feature, weight, t, w, phi):
                 add_shapley(c, weight[k * m + begin :], size, t, w, before, after, integral, phi[i])
 
 
-@njit(nogil=True)
+@njit()
 def shapley_of_pairs(X, columns, rate, feature, pair, t, w, phi):
     """Add the Shapley values of Σ_rs pair_rs Π_g f_rg f_sg to phi. Mutates phi."""
     features, m = phi.shape[1], len(pair)
@@ -132,7 +132,7 @@ def shapley_of_pairs(X, columns, rate, feature, pair, t, w, phi):
                 add_shapley(c, weight, size, t, w, before, after, integral, phi[i])
 
 
-@njit(nogil=True, fastmath={"reassoc", "contract"})  # lets sums use vector registers
+@njit(fastmath={"reassoc", "contract"})  # lets sums use vector registers
 def totals(e, total, c):
     """Fill total with the sums of e over features, and c with exp(-total) - 1. Mutates total and c."""
     for b in range(total.size):
@@ -144,7 +144,7 @@ def totals(e, total, c):
         c[b] = np.expm1(-total[b])
 
 
-@njit(nogil=True, fastmath={"reassoc", "contract"})  # lets sums use vector registers
+@njit(fastmath={"reassoc", "contract"})  # lets sums use vector registers
 def add_path(e, share, phi):
     """Add Σ_b share_b e_gb to phi_g. Mutates phi."""
     for g in range(e.shape[0]):
@@ -154,7 +154,7 @@ def add_path(e, share, phi):
         phi[g] += added
 
 
-@njit(nogil=True, error_model="numpy")  # a test of each divisor would forbid vector registers
+@njit()
 def path_of_sums(X, columns, rate, feature, weight, phi):
     """Add -Σ_i weight_i e_ig (1 - exp(-E_i)) / E_i to phi, E_i = Σ_g e_ig. Mutates phi."""
     features, m = phi.shape[1], columns.shape[1]
@@ -170,7 +170,7 @@ def path_of_sums(X, columns, rate, feature, weight, phi):
                 add_path(e[:, :size], share[:size], phi[i])
 
 
-@njit(nogil=True, fastmath={"reassoc", "contract"}, error_model="numpy")
+@njit(fastmath={"reassoc", "contract"})
 def path_of_pairs(X, columns, rate, feature, pair, phi):
     """Add -Σ_rs pair_rs (e_rg + e_sg) (1 - exp(-E_r - E_s)) / (E_r + E_s) to phi. Mutates phi."""
     features, m = phi.shape[1], len(pair)
@@ -188,7 +188,7 @@ def path_of_pairs(X, columns, rate, feature, pair, phi):
         add_path(e, share, phi[i])
 
 
-@njit(nogil=True)
+@njit()
 def neighbour_terms(Z, columns, index, weight, feature, terms):
     """Add Σ_k weight_ik |z_ij - columns_j,index_ik| to terms_ig, g the feature of column j. Mutates terms."""
     for i in range(len(Z)):
