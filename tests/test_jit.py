@@ -13,6 +13,7 @@ import pytest
 
 import refkernel
 from refkernel import _jit
+from refkernel._jit import cache, compiler, notice
 
 PACKAGE = Path(refkernel.__file__).parent
 INNER = "from ._jit import njit\n\n@njit()\ndef inner():\n    return 1\n"
@@ -43,10 +44,10 @@ def run(code, folder, *before, **environment):
 
 @pytest.fixture
 def package(tmp_path):
-    """A package of two jitted files, one of which calls the other, and the library's own _jit.py."""
+    """A package of two jitted files, one of which calls the other, and the library's own _jit."""
     folder = tmp_path / "small"
     folder.mkdir()
-    shutil.copy(PACKAGE / "_jit.py", folder)
+    shutil.copytree(PACKAGE / "_jit", folder / "_jit", ignore=shutil.ignore_patterns("__pycache__"))
     for name, source in (("__init__", ""), ("inner", INNER), ("outer", OUTER)):
         (folder / f"{name}.py").write_text(source)
     return folder
@@ -120,8 +121,8 @@ def test_nothing_fails_where_no_folder_can_be_written(package, nobody):
 
 def test_the_library_compiles_where_nothing_can_be_cached(monkeypatch):
     """Where numba finds no folder, a decorated function works, and warns when it is compiled first."""
-    monkeypatch.setattr(_jit, "_warned", False)
-    monkeypatch.setattr(_jit._Files, "_locator_classes", [])
+    monkeypatch.setattr(cache, "_warned", False)
+    monkeypatch.setattr(cache._Files, "_locator_classes", [])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         double = _jit.njit(nogil=True)(lambda x: 2 * x)
@@ -132,12 +133,12 @@ def test_the_library_compiles_where_nothing_can_be_cached(monkeypatch):
 
 def test_a_full_disk_leaves_the_function_compiled(monkeypatch):
     """Inside one process too: the answer is there, the warning comes once."""
-    monkeypatch.setattr(_jit, "_warned", False)
+    monkeypatch.setattr(cache, "_warned", False)
 
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(_jit.FunctionCache, "save_overload", full)
+    monkeypatch.setattr(cache.FunctionCache, "save_overload", full)
     triple = _jit.njit()(lambda x: 3 * x)
     with pytest.warns(RuntimeWarning, match=os.strerror(errno.ENOSPC)) as record:
         assert (triple(2), triple(2.5)) == (6, 7.5)
@@ -175,9 +176,9 @@ def test_jitted_functions_use_only_names_of_jitted_files(path):
 
 
 def test_every_jitted_function_goes_through_our_cache():
-    """numba's own decorators are imported by _jit.py alone."""
-    importing = {path.name for path in PACKAGE.rglob("*.py") if "numba" in imported_packages(path)}
-    assert importing == {"_jit.py"}
+    """numba's own decorators are imported by _jit alone."""
+    importing = {path.parent.name for path in PACKAGE.rglob("*.py") if "numba" in imported_packages(path)}
+    assert importing == {"_jit"}
 
 
 def imported_packages(path):
