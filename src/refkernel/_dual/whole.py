@@ -15,6 +15,9 @@ COARSE = 1e5
 MOVES_PER_TURN = 0.25
 """Pair moves for each sample (at least 8) before Newton steps get their turn."""
 
+LIBSVM_TURN = 1000
+"""Pair moves in one call by LIBSVM's rule, which takes nothing but pair moves: one call stays short where it is interpreted."""
+
 PATIENCE = 20
 """After this many turns a sufficiently small gap also ends the solve; after ten times as many, tol itself does: where samples
 coincide, many weights are equally good, and rounding keeps moving them."""
@@ -35,7 +38,7 @@ def solve_whole(K, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, ma
     curvature_met = np.inf
     eps = tol if libsvm else violation_for(tol, b, G, p, diag, lower)
     goal = eps if libsvm else COARSE * eps
-    turn = max_iter if libsvm else max(int(MOVES_PER_TURN * b.size), 8)
+    turn = LIBSVM_TURN if libsvm else max(int(MOVES_PER_TURN * b.size), 8)
     violation = largest_violation(b, G, lower, upper)
     solved = violation < eps if libsvm else violation <= eps
     while not solved and moves < max_iter and not np.isnan(eps):
