@@ -13,7 +13,7 @@ import pytest
 
 import refkernel
 from refkernel import _jit
-from refkernel._jit import cache, compiler, notice
+from refkernel._jit import cache
 
 PACKAGE = Path(refkernel.__file__).parent
 INNER = "from ._jit import njit\n\n@njit()\ndef inner():\n    return 1\n"

@@ -21,7 +21,7 @@ precision can then meet the tolerance even if all samples with weight coincide."
 
 
 @njit(interpreted=LOOP)
-def largest_violation(b, G, lower, upper):
+def largest_violation(b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
     """The largest gradient of a weight that may shrink, less the smallest of one that may grow; 0 if no pair can move."""
     g_up = np.inf
     g_down = -np.inf
@@ -34,14 +34,14 @@ def largest_violation(b, G, lower, upper):
 
 
 @njit(interpreted=LOOP)
-def violation_for(tol, b, G, p, diag, lower):
+def violation_for(tol: float, b: np.ndarray, G: np.ndarray, p: np.ndarray, diag: np.ndarray, lower: np.ndarray) -> float:
     """The violation that keeps the gap well within ``tol`` of the scale, but at least what rounding can resolve."""
     _, scale, mass = spread_and_mass(b, G, p, diag, lower)
     return max(EXTRA_DIGITS * tol * scale / mass if mass > 0.0 else 0.0, ROUNDING * size_of_sums(b, diag))
 
 
 @njit(interpreted=LOOP)
-def size_of_sums(b, diag):
+def size_of_sums(b: np.ndarray, diag: np.ndarray) -> float:
     """The size of the terms of Σ b_i K_ij for a sample j that carries weight: Σ |b_i| sqrt |K_ii| · max sqrt |K_jj|.
 
     Samples without weight do not count: they change no sum, however far away they are.
@@ -56,7 +56,7 @@ def size_of_sums(b, diag):
 
 
 @njit(interpreted=LOOP)
-def is_stale(b, diag):
+def is_stale(b: np.ndarray, diag: np.ndarray) -> bool:
     """Whether samples without weight are so far away that moves through them may have left their rounding in the gradient."""
     largest, heaviest = 0.0, 0.0
     for t in range(b.size):
@@ -67,7 +67,9 @@ def is_stale(b, diag):
 
 
 @njit(interpreted=LOOP)
-def certify(b, G, p, diag, lower, upper):
+def certify(
+    b: np.ndarray, G: np.ndarray, p: np.ndarray, diag: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> tuple[float, float, float, float, float, float]:
     """What a solution is worth: (rho, b'Kb, scale, gap / scale, size of sums, shortfall).
 
     ``shortfall`` is rho less the smallest gradient of a weight that may grow: 0 at the optimum. With a threshold lowered by it, only
@@ -85,7 +87,7 @@ def certify(b, G, p, diag, lower, upper):
 
 
 @njit(interpreted=LOOP)
-def multiplier(b, G, lower, upper):
+def multiplier(b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
     """rho: the mean gradient of the free weights; if there are none, the midpoint of the interval that optimality allows."""
     free = 0
     mean = 0.0
@@ -109,7 +111,7 @@ def multiplier(b, G, lower, upper):
 
 
 @njit(interpreted=LOOP)
-def gap_at(rho, b, G, lower, upper):
+def gap_at(rho: float, b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
     """What the objective can still lose: Σ (b - lower)(G - rho)₊ + (upper - b)(rho - G)₊, for any rho."""
     gap = 0.0
     for t in range(b.size):
@@ -121,7 +123,7 @@ def gap_at(rho, b, G, lower, upper):
 
 
 @njit(interpreted=LOOP)
-def duality_gap(rho, b, G, lower, upper):
+def duality_gap(rho: float, b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
     """The smaller of two valid bounds: at rho, and at the smallest gradient of a weight that may grow (at most violation · mass)."""
     g_up = np.inf
     for t in range(b.size):
@@ -133,7 +135,7 @@ def duality_gap(rho, b, G, lower, upper):
 
 
 @njit(interpreted=LOOP)
-def spread_and_mass(b, G, p, diag, lower):
+def spread_and_mass(b: np.ndarray, G: np.ndarray, p: np.ndarray, diag: np.ndarray, lower: np.ndarray) -> tuple[float, float, float]:
     """The problem's own scale and the weight that can move: (b'Kb, scale, Σ (b - lower)).
 
     scale = ½ |Σb · Σ b_i K_ii - b'Kb|: half the weighted spread of the samples in the kernel's space. It scales with the kernel and
@@ -156,7 +158,7 @@ def spread_and_mass(b, G, p, diag, lower):
     return quadratic, scale, mass
 
 
-def typical_size(diag) -> np.ndarray:
+def typical_size(diag: np.ndarray) -> np.ndarray:
     """The largest |K_ii|, or their median if a few samples are far beyond all others; of each row of ``diag``, if there are several."""
     sizes = np.abs(diag)
     largest = sizes.max(axis=-1)

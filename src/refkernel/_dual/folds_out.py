@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .certificate import certify, typical_size
+from .certificate import certify
 from .problem import DualProblem
-from .problems import CURVATURE_FLOOR, change_total
+from .problems import change_total, curvature_floor
+from .sources import Source
 from .working_sets import solve_by_working_sets
 
 FOLDS = 5
@@ -26,7 +27,9 @@ class FoldsOut(NamedTuple):
     converged: np.ndarray
 
 
-def leave_folds_out(problem: DualProblem, rows, b, G, *, tol=1e-6, stopping="relative", max_iter=-1) -> FoldsOut:
+def leave_folds_out(
+    problem: DualProblem, rows: Source, b: np.ndarray, G: np.ndarray, *, tol: float = 1e-06, stopping: str = "relative", max_iter: int = -1
+) -> FoldsOut:
     """Solve the problem again without each fold of its targets; their upper bounds grow so that nu stays.
 
     Parameters
@@ -51,10 +54,12 @@ def leave_folds_out(problem: DualProblem, rows, b, G, *, tol=1e-6, stopping="rel
     return FoldsOut(targets, sums, moved, quadratic, gap, converged > 0)
 
 
-def _leave_out(problem, rows, b_all, G_all, out, tol, stopping, max_iter):
+def _leave_out(
+    problem: DualProblem, rows: Source, b_all: np.ndarray, G_all: np.ndarray, out: np.ndarray, tol: float, stopping: str, max_iter: int
+) -> np.ndarray:
     """(sums, moved, quadratic, gap, converged) of the samples left out together: the first an array, the others alike for all."""
     limit = max(10_000_000, 100 * rows.n) if max_iter < 0 else max_iter
-    floor = CURVATURE_FLOOR * (1.0 if stopping == "libsvm" else typical_size(rows.diag) or 1.0)
+    floor = curvature_floor(rows.diag, stopping == "libsvm")
     lower, upper, b, G = problem.lower.copy(), problem.upper.copy(), b_all.copy(), G_all.copy()
     lower[out] = upper[out] = b[out] = 0.0
     upper *= problem.upper.sum() / upper.sum()

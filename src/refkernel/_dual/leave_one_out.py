@@ -16,12 +16,12 @@ from scipy.linalg import solve_triangular
 
 from .._jit import LOOP, njit
 from .._threads import one_blas_thread, share_rows
-from .certificate import certify, typical_size
+from .certificate import certify
 from .newton import DEPENDENT, factorise_free, free_weights
 from .problem import DualProblem
-from .problems import CURVATURE_FLOOR, ascending, change_total
-from .solver import WHOLE, solve_again
-from .sources import in_single_precision
+from .problems import ascending, change_total, curvature_floor
+from .solver import WHOLE, Rule, solve_again
+from .sources import Source, in_single_precision
 from .working_sets import solve_by_working_sets
 
 MOST_MODELS = 256
@@ -55,7 +55,17 @@ class LeftOut:
     converged: np.ndarray
 
 
-def leave_out(problem: DualProblem, rows, b, G, samples, *, tol=1e-6, stopping="relative", max_iter=-1) -> LeftOut:
+def leave_out(
+    problem: DualProblem,
+    rows: Source,
+    b: np.ndarray,
+    G: np.ndarray,
+    samples: np.ndarray,
+    *,
+    tol: float = 1e-06,
+    stopping: str = "relative",
+    max_iter: int = -1,
+) -> LeftOut:
     """Solve the problem again without each of these samples, which carry weight.
 
     Parameters
@@ -79,7 +89,7 @@ def leave_out(problem: DualProblem, rows, b, G, samples, *, tol=1e-6, stopping="
         raise ValueError("1 target cannot be left out: nothing would remain. Pass at least 2 targets.")
     limit = max(10_000_000, 100 * rows.n) if max_iter < 0 else max_iter
     libsvm = stopping == "libsvm"
-    floor = CURVATURE_FLOOR * (1.0 if libsvm else typical_size(rows.diag) or 1.0)
+    floor = curvature_floor(rows.diag, libsvm)
     B, facts = np.empty((samples.size, rows.n)), np.empty((8, samples.size))
     if rows.n <= WHOLE:
         K = in_single_precision(rows.whole()) if libsvm else rows.whole()
@@ -97,12 +107,14 @@ def leave_out(problem: DualProblem, rows, b, G, samples, *, tol=1e-6, stopping="
     return LeftOut(samples, B, sums, moved, rho, quadratic, scale, gap, size_of_sums, shortfall, certified)
 
 
-def _leave_out_whole(problem, K, diag, b, samples, rule, B, facts):
+def _leave_out_whole(
+    problem: DualProblem, K: np.ndarray, diag: np.ndarray, b: np.ndarray, samples: np.ndarray, rule: Rule, B: np.ndarray, facts: np.ndarray
+) -> None:
     """Fills B and facts from a kernel matrix that is held whole."""
     steps = _Steps(K, problem, b)
     G = K @ b + problem.p
 
-    def work(start, stop):
+    def work(start: int, stop: int) -> None:
         for first in range(start, stop, MOST_MODELS):
             part = slice(first, min(first + MOST_MODELS, stop))
             changes, chosen = steps.without(samples[part]), np.arange(part.stop - part.start)
@@ -125,7 +137,7 @@ class _Steps:
     a = A1 / 1'A1 spreads a weight of 1. A weight at its bound goes by b_i (P K_Fi + a); free weights are sent to a value by columns of P.
     """
 
-    def __init__(self, K, problem, b):
+    def __init__(self, K: np.ndarray, problem: DualProblem, b: np.ndarray) -> None:
         self.K, self.b, self.problem = K, b, problem
         free = free_weights(b, problem.lower, problem.upper)
         U, self.F = factorise_free(K, free) if free.size else (np.empty((0, 0)), free)
@@ -140,7 +152,7 @@ class _Steps:
         self.place = np.full(b.size, -1)
         self.place[self.F] = np.arange(r)
 
-    def without(self, samples) -> np.ndarray:
+    def without(self, samples: np.ndarray) -> np.ndarray:
         """The changes of all weights when each of the samples goes."""
         changes = np.zeros((samples.size, self.b.size))
         changes[np.arange(samples.size), samples] = -self.b[samples]
@@ -157,7 +169,7 @@ class _Steps:
 
 
 @njit(interpreted=LOOP)
-def _within_bounds(P, b, lower, upper, place, answers):
+def _within_bounds(P: np.ndarray, b: np.ndarray, lower: np.ndarray, upper: np.ndarray, place: np.ndarray, answers: np.ndarray) -> None:
     """Answers that send the weight at ``place`` (unless -1) to 0, and those that would pass a bound to it. Mutates answers.
 
     Weights D that are sent to given values change all by P_D y, with y from the small system P_DD. What still passes a bound after
@@ -205,7 +217,7 @@ def _within_bounds(P, b, lower, upper, place, answers):
 
 
 @njit(interpreted=LOOP)
-def small_solve(P, D, right):
+def small_solve(P: np.ndarray, D: np.ndarray, right: np.ndarray) -> np.ndarray:
     """y with P_DD y = right by a Cholesky factor; empty where P_DD is singular."""
     r = D.size
     L = np.empty((r, r))
@@ -233,7 +245,19 @@ def small_solve(P, D, right):
 
 
 @njit(interpreted=LOOP)
-def _starts(K, lower, upper, total, b_all, samples, changes, B, G, lows, ups):
+def _starts(
+    K: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    total: float,
+    b_all: np.ndarray,
+    samples: np.ndarray,
+    changes: np.ndarray,
+    B: np.ndarray,
+    G: np.ndarray,
+    lows: np.ndarray,
+    ups: np.ndarray,
+) -> None:
     """Feasible starts without each of the samples, from changes that may lead out of bounds. Mutates B, G, lows and ups (k × n)."""
     n = b_all.size
     before = np.empty(n)
@@ -263,7 +287,7 @@ def _starts(K, lower, upper, total, b_all, samples, changes, B, G, lows, ups):
 
 
 @njit(interpreted=LOOP)
-def raise_bounds(upper, total):
+def raise_bounds(upper: np.ndarray, total: float) -> None:
     """Raise upper bounds that sum to less than total, all by the same factor. Mutates upper."""
     most = 0.0
     for t in range(upper.size):
@@ -273,7 +297,9 @@ def raise_bounds(upper, total):
             upper[t] *= total / most
 
 
-def _leave_out_one(problem, rows, b_all, G_all, i, b, rule):
+def _leave_out_one(
+    problem: DualProblem, rows: Source, b_all: np.ndarray, G_all: np.ndarray, i: int, b: np.ndarray, rule: tuple[float, str, float, int]
+) -> tuple[float, ...]:
     """As ``_starts`` and ``solve_again`` for one sample, by working sets. Fills b; returns its facts."""
     lower, upper = problem.lower.copy(), problem.upper.copy()
     lower[i] = upper[i] = 0.0

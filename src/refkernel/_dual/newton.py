@@ -20,7 +20,7 @@ MOST_FREE = 256
 
 
 @njit(interpreted=DRIVER)
-def polish(K, b, G, lower, upper):
+def polish(K: np.ndarray, b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> bool:
     """Newton steps on the free weights, until one reaches no bound. Mutates b and G; returns False if more steps are needed."""
     F = np.empty(0, np.intp)
     U = np.empty((0, 0))
@@ -49,7 +49,7 @@ def polish(K, b, G, lower, upper):
 
 
 @njit(interpreted=LOOP)
-def free_weights(b, lower, upper):
+def free_weights(b: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """The indices of the weights strictly between their bounds."""
     F = np.empty(b.size, np.intp)
     f = 0
@@ -61,7 +61,7 @@ def free_weights(b, lower, upper):
 
 
 @njit(interpreted=LOOP, inline="always")  # compiled once, as part of its only caller
-def factorise_free(K, F):
+def factorise_free(K: np.ndarray, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """U with U'U = K_FF + t 11', upper triangular and of leading size r, and the r indices of F that it is for.
 
     Dependent samples are skipped (their weights do not move). The common part t 11' does not affect steps of sum 0, and makes centred
@@ -100,7 +100,7 @@ def factorise_free(K, F):
 
 
 @njit(fastmath={"reassoc", "contract", "nsz"})  # lets dot products use vector registers
-def newton_step(U, G):
+def newton_step(U: np.ndarray, G: np.ndarray) -> np.ndarray:
     """The step of sum 0 after which the gradients G are equal, where U'U is the kernel matrix (plus a common part)."""
     r = G.size
     ones, grad = np.empty(r), np.empty(r)
@@ -132,7 +132,7 @@ def newton_step(U, G):
 
 
 @njit(interpreted=LOOP, inline="always")  # compiled once, as part of its only caller
-def take_step(K, F, step, b, G, lower, upper):
+def take_step(K: np.ndarray, F: np.ndarray, step: np.ndarray, b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> bool:
     """Move the weights F along the step, as far as the bounds allow.
 
     Mutates b and G. Returns whether the whole step was taken.
@@ -160,7 +160,7 @@ def take_step(K, F, step, b, G, lower, upper):
 
 
 @njit(interpreted=LOOP, inline="always")  # compiled once, as part of its only caller
-def drop(U, r, c):
+def drop(U: np.ndarray, r: int, c: int) -> None:
     """Take row and column c out of the matrix whose factor of size r is U, by rotations of the rows below. Mutates U."""
     for i in range(r):
         begin = max(c, i - 1)
@@ -178,7 +178,7 @@ def drop(U, r, c):
 
 
 @njit(interpreted=LOOP)
-def snap(b, lower, upper):
+def snap(b: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
     """Put weights that rounding left a hair off a bound onto it, so that "free" is an exact notion. Mutates b."""
     for t in range(b.size):
         margin = AT_BOUND * (upper[t] - lower[t])

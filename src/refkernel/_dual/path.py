@@ -34,7 +34,16 @@ class Family(NamedTuple):
     begin: np.ndarray
 
     @classmethod
-    def of(cls, classifier: Classifier, bounds, lowers=None, *, tol=1e-6, stopping="relative", max_iter=-1) -> Family:
+    def of(
+        cls,
+        classifier: Classifier,
+        bounds: np.ndarray,
+        lowers: np.ndarray | None = None,
+        *,
+        tol: float = 1e-06,
+        stopping: str = "relative",
+        max_iter: int = -1,
+    ) -> Family:
         """A path over nu n = 1 / C = ``bounds``, each problem from the one before."""
         q = len(bounds)
         totals, uppers = classifier.scaled(bounds)
@@ -81,7 +90,7 @@ class Path:
         return noise(self)
 
 
-def solve_path(K, family: Family, outliers: int = 0) -> Path:
+def solve_path(K: np.ndarray, family: Family, outliers: int = 0) -> Path:
     """Solve a family of problems on every kernel matrix of a stack K (s × n × n, contiguous).
 
     The last ``outliers`` samples are outliers that repel. Each answer depends on its neighbours on the path only within ``tol``.

@@ -24,7 +24,7 @@ class DualProblem:
     upper: np.ndarray
     total: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         least, most = self.lower.sum(), self.upper.sum()
         slack = SUM_PRECISION * max(abs(least), abs(most))
         if not least - slack <= self.total <= most + slack:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._jit import DRIVER, LOOP, njit
-from .certificate import certify, largest_violation, violation_for
+from .certificate import certify, largest_violation, typical_size, violation_for
 from .moves import fill
 from .whole import gradient, solve_whole
 
@@ -23,8 +23,29 @@ FACTS = 9
 """What ``certify`` returns, whether the stopping rule was met, the pair moves made, and the smallest curvature met."""
 
 
+def curvature_floor(diag: np.ndarray, libsvm: bool) -> float:
+    """The floor for one problem; LIBSVM's does not follow the kernel's size."""
+    return CURVATURE_FLOOR * (1.0 if libsvm else float(typical_size(diag)) or 1.0)
+
+
 @njit(interpreted=DRIVER)
-def solve_problems(K, K_single, diag, p, lower, upper, total, tol, libsvm, begin, floor, max_moves, B, G, facts):
+def solve_problems(
+    K: np.ndarray,
+    K_single: np.ndarray,
+    diag: np.ndarray,
+    p: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    total: np.ndarray,
+    tol: np.ndarray,
+    libsvm: np.ndarray,
+    begin: np.ndarray,
+    floor: np.ndarray,
+    max_moves: np.ndarray,
+    B: np.ndarray,
+    G: np.ndarray,
+    facts: np.ndarray,
+) -> None:
     """Solve q problems on each of s matrices K (s × n × n), one after the other. Mutates B, G (s × q × n) and facts (s × q × FACTS).
 
     p is (s × q × n); bounds are (q × n), floor (s), the rest (q). Those that end by LIBSVM's rule see ``K_single``.
@@ -71,7 +92,7 @@ def solve_problems(K, K_single, diag, p, lower, upper, total, tol, libsvm, begin
 
 
 @njit(interpreted=DRIVER)
-def rescaled(b, lower_before, upper_before, lower, upper):
+def rescaled(b: float, lower_before: float, upper_before: float, lower: float, upper: float) -> float:
     """A weight, moved as its bounds move."""
     if upper_before > 0.0:
         return b * (upper / upper_before)
@@ -79,7 +100,7 @@ def rescaled(b, lower_before, upper_before, lower, upper):
 
 
 @njit(interpreted=LOOP)
-def ascending(values):
+def ascending(values: np.ndarray) -> np.ndarray:
     """The indices that sort values; equal ones keep their order. (A merge sort: NumPy's takes numba seconds to compile.)"""
     n = values.size
     order, merged = np.empty(n, np.intp), np.empty(n, np.intp)
@@ -103,7 +124,7 @@ def ascending(values):
 
 
 @njit(interpreted=LOOP)
-def change_total(b, order, lower, upper, total):
+def change_total(b: np.ndarray, order: np.ndarray, lower: np.ndarray, upper: np.ndarray, total: float) -> None:
     """Bring the sum of lower <= b <= upper to total: raise the first in order, or lower the last. Mutates b."""
     left = total
     for t in range(b.size):

@@ -24,7 +24,19 @@ coincide, many weights are equally good, and rounding keeps moving them."""
 
 
 @njit(interpreted=DRIVER)
-def solve_whole(K, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, max_iter):
+def solve_whole(
+    K: np.ndarray,
+    diag: np.ndarray,
+    p: np.ndarray,
+    b: np.ndarray,
+    G: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    tol: float,
+    libsvm: bool,
+    curvature_floor: float,
+    max_iter: int,
+) -> tuple[int, bool, float]:
     """Optimise all weights together until the stopping rule holds. Mutates b and G.
 
     LIBSVM's rule: pair moves until no pair violates by ``tol``. Ours: pair moves and Newton steps on the free weights in turn, until
@@ -65,7 +77,7 @@ def solve_whole(K, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, ma
 
 
 @njit(interpreted=LOOP)
-def gradient(K, p, b, G):
+def gradient(K: np.ndarray, p: np.ndarray, b: np.ndarray, G: np.ndarray) -> None:
     """G = Kb + p. Mutates G."""
     for t in range(b.size):
         G[t] = p[t]

@@ -20,7 +20,7 @@ def distinct_rows(R: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 @njit()
-def column_means(K, counts):
+def column_means(K: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Column means of K, row i weighted by counts[i]."""
     mu = np.zeros(K.shape[1])
     m = 0.0
@@ -34,7 +34,7 @@ def column_means(K, counts):
 
 
 @njit(fastmath={"reassoc"})  # lets sums use vector registers
-def centred(K, mu, counts):
+def centred(K: np.ndarray, mu: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """W^½ JKJ W^½ for the symmetric K, given its column means and the count of each row (W).
 
     Each row is shifted by its own mean, so that it sums to 0 up to rounding.

@@ -19,6 +19,7 @@ T = TypeVar("T")
 patience = 1.0
 """A factor of all limits in seconds. With 0 nothing is interpreted."""
 
+
 class Interpreted(NamedTuple):
     """Calls that are interpreted: those whose arrays have at most so many entries, until they have cost a process some seconds.
 
@@ -39,15 +40,18 @@ NEVER = Interpreted(0, 0.0)
 """For functions that give other bits when interpreted, or take long for any arguments."""
 
 
-def njit(*, interpreted: Interpreted = NEVER, **options: Any) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """``numba.njit`` with these options, without the GIL, cached if a folder can be written.
+DEFAULTS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+"""Division by 0 gives inf or NaN, as in NumPy: a test of each divisor would forbid vector registers, and takes time to compile."""
 
-    Division by 0 gives inf or NaN, as in NumPy: a test of each divisor would forbid vector registers, and takes time to compile.
+
+def njit(*, interpreted: Interpreted = NEVER, **options: Any) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """``numba.njit`` with these options, cached if a folder can be written.
+
     Calls are interpreted as ``interpreted`` says, unless compiled code is at hand.
     """
 
     def compiled(function: Callable[..., T]) -> Callable[..., T]:
-        dispatcher: Any = numba.njit(**{"nogil": True, "error_model": "numpy"} | options)(function)
+        dispatcher: Any = numba.njit(**DEFAULTS | options)(function)
         if dispatcher is not function:  # the same if NUMBA_DISABLE_JIT is set
             dispatcher._cache = cache_of(function)
             dispatcher._compile_for_args = _Missing(dispatcher, interpreted)

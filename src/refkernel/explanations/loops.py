@@ -40,7 +40,7 @@ LARGEST = 1e280
 
 
 @njit()
-def exponents(x, columns, rate, feature, begin, e):
+def exponents(x: np.ndarray, columns: np.ndarray, rate: np.ndarray, feature: np.ndarray, begin: int, e: np.ndarray) -> None:
     """Fill e (features × products) for one kind of product and the centres from ``begin`` on. Mutates e."""
     for g in range(e.shape[0]):
         for b in range(e.shape[1]):
@@ -56,7 +56,7 @@ def exponents(x, columns, rate, feature, begin, e):
 
 
 @njit()
-def all_exponents(x, columns, rate, feature, e):
+def all_exponents(x: np.ndarray, columns: np.ndarray, rate: np.ndarray, feature: np.ndarray, e: np.ndarray) -> None:
     """Fill e (features × products) for all products. Mutates e."""
     m = columns.shape[1]
     for k in range(len(rate)):
@@ -64,7 +64,17 @@ def all_exponents(x, columns, rate, feature, e):
 
 
 @njit(fastmath={"reassoc", "contract"})  # lets sums use vector registers
-def add_shapley(c, weight, size, t, w, before, after, integral, phi):
+def add_shapley(
+    c: np.ndarray,
+    weight: np.ndarray,
+    size: int,
+    t: np.ndarray,
+    w: np.ndarray,
+    before: np.ndarray,
+    after: np.ndarray,
+    integral: np.ndarray,
+    phi: np.ndarray,
+) -> None:
     """Add weight · c_g · ∫ Π_{l≠g} (1 + t c_l) dt to phi_g, for ``size`` products side by side. Mutates all arrays after w.
 
     The product without g is that of the factors before g and of those after it: nothing is divided.
@@ -91,7 +101,16 @@ def add_shapley(c, weight, size, t, w, before, after, integral, phi):
 
 
 @njit()
-def shapley_of_sums(X, columns, rate, feature, weight, t, w, phi):
+def shapley_of_sums(
+    X: np.ndarray,
+    columns: np.ndarray,
+    rate: np.ndarray,
+    feature: np.ndarray,
+    weight: np.ndarray,
+    t: np.ndarray,
+    w: np.ndarray,
+    phi: np.ndarray,
+) -> None:
     """Add the Shapley values of Σ_i weight_i Π_g f_ig to phi. Mutates phi."""
     features, m = phi.shape[1], columns.shape[1]
     c, before, integral = np.empty((features, BLOCK)), np.empty((features, BLOCK)), np.empty((features, BLOCK))
@@ -108,7 +127,16 @@ def shapley_of_sums(X, columns, rate, feature, weight, t, w, phi):
 
 
 @njit()
-def shapley_of_pairs(X, columns, rate, feature, pair, t, w, phi):
+def shapley_of_pairs(
+    X: np.ndarray,
+    columns: np.ndarray,
+    rate: np.ndarray,
+    feature: np.ndarray,
+    pair: np.ndarray,
+    t: np.ndarray,
+    w: np.ndarray,
+    phi: np.ndarray,
+) -> None:
     """Add the Shapley values of Σ_rs pair_rs Π_g f_rg f_sg to phi. Mutates phi."""
     features, m = phi.shape[1], len(pair)
     single = np.empty((features, m))
@@ -133,7 +161,7 @@ def shapley_of_pairs(X, columns, rate, feature, pair, t, w, phi):
 
 
 @njit(fastmath={"reassoc", "contract"})  # lets sums use vector registers
-def totals(e, total, c):
+def totals(e: np.ndarray, total: np.ndarray, c: np.ndarray) -> None:
     """Fill total with the sums of e over features, and c with exp(-total) - 1. Mutates total and c."""
     for b in range(total.size):
         total[b] = 1.0 / LARGEST  # where all exponents are 0, c / total is -1
@@ -145,7 +173,7 @@ def totals(e, total, c):
 
 
 @njit(fastmath={"reassoc", "contract"})  # lets sums use vector registers
-def add_path(e, share, phi):
+def add_path(e: np.ndarray, share: np.ndarray, phi: np.ndarray) -> None:
     """Add Σ_b share_b e_gb to phi_g. Mutates phi."""
     for g in range(e.shape[0]):
         added = 0.0
@@ -155,7 +183,7 @@ def add_path(e, share, phi):
 
 
 @njit()
-def path_of_sums(X, columns, rate, feature, weight, phi):
+def path_of_sums(X: np.ndarray, columns: np.ndarray, rate: np.ndarray, feature: np.ndarray, weight: np.ndarray, phi: np.ndarray) -> None:
     """Add -Σ_i weight_i e_ig (1 - exp(-E_i)) / E_i to phi, E_i = Σ_g e_ig. Mutates phi."""
     features, m = phi.shape[1], columns.shape[1]
     e, total, share = np.empty((features, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
@@ -171,7 +199,7 @@ def path_of_sums(X, columns, rate, feature, weight, phi):
 
 
 @njit(fastmath={"reassoc", "contract"})
-def path_of_pairs(X, columns, rate, feature, pair, phi):
+def path_of_pairs(X: np.ndarray, columns: np.ndarray, rate: np.ndarray, feature: np.ndarray, pair: np.ndarray, phi: np.ndarray) -> None:
     """Add -Σ_rs pair_rs (e_rg + e_sg) (1 - exp(-E_r - E_s)) / (E_r + E_s) to phi. Mutates phi."""
     features, m = phi.shape[1], len(pair)
     e, total, c, share = np.empty((features, m)), np.empty(m), np.empty(m), np.empty(m)
@@ -189,7 +217,9 @@ def path_of_pairs(X, columns, rate, feature, pair, phi):
 
 
 @njit()
-def neighbour_terms(Z, columns, index, weight, feature, terms):
+def neighbour_terms(
+    Z: np.ndarray, columns: np.ndarray, index: np.ndarray, weight: np.ndarray, feature: np.ndarray, terms: np.ndarray
+) -> None:
     """Add Σ_k weight_ik |z_ij - columns_j,index_ik| to terms_ig, g the feature of column j. Mutates terms."""
     for i in range(len(Z)):
         for k in range(index.shape[1]):
