@@ -1,4 +1,4 @@
-"""How far a point is from the optimum: violation, multiplier, duality gap. Jitted; nothing is mutated."""
+"""How far a point is from the optimum: violation, multiplier, duality gap. Jitted; no function mutates its arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROUNDING = 4.0 * np.finfo(np.float64).eps
 """Gradients are known only to this share of the size of their terms."""
 
 STALE = 1e4
-"""Moves through samples whose kernel values are this many times those of the samples with weight cost the gradient four digits."""
+"""Moves through samples with kernel values this many times those of the samples with weight cost the gradient four digits."""
 
 SCALE_FLOOR = 1e-6
 """Tolerances are relative to the weighted spread of the samples, or to this share of the kernel's size if that is larger: double
@@ -70,7 +70,7 @@ def is_stale(b: np.ndarray, diag: np.ndarray) -> bool:
 def certify(
     b: np.ndarray, G: np.ndarray, p: np.ndarray, diag: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> tuple[float, float, float, float, float, float]:
-    """What a solution is worth: (rho, b'Kb, scale, gap / scale, size of sums, shortfall).
+    """The certificate of a solution: (rho, b'Kb, scale, gap / scale, size of sums, shortfall).
 
     ``shortfall`` is rho less the smallest gradient of a weight that may grow: 0 at the optimum. With a threshold lowered by it, only
     samples at their upper bound are outside.
@@ -112,7 +112,7 @@ def multiplier(b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarra
 
 @njit(interpreted=LOOP)
 def gap_at(rho: float, b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
-    """What the objective can still lose: Σ (b - lower)(G - rho)₊ + (upper - b)(rho - G)₊, for any rho."""
+    """A bound on how far the objective can still fall: Σ (b - lower)(G - rho)₊ + (upper - b)(rho - G)₊, for any rho."""
     gap = 0.0
     for t in range(b.size):
         if G[t] > rho:

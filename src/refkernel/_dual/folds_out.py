@@ -1,4 +1,4 @@
-"""Folds of targets left out in turn: for problems so large that leaving out every target on its own costs too much."""
+"""Folds of targets left out in turn, for problems where leaving out each target on its own costs too much."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .sources import Source
 from .working_sets import solve_by_working_sets
 
 FOLDS = 5
-"""Each costs about a fit, and is compared with a model of a quarter more targets."""
+"""Each costs about as much as a fit, and leaves out a fifth of the targets."""
 
 
 class FoldsOut(NamedTuple):
-    """For each of the ``samples``, under the model of the other folds: what ``LeftOut`` says for the model without the sample alone."""
+    """For each of the ``samples``, what ``LeftOut`` holds, but under the model of the other folds."""
 
     samples: np.ndarray
     sums: np.ndarray
@@ -57,7 +57,7 @@ def leave_folds_out(
 def _leave_out(
     problem: DualProblem, rows: Source, b_all: np.ndarray, G_all: np.ndarray, out: np.ndarray, tol: float, stopping: str, max_iter: int
 ) -> np.ndarray:
-    """(sums, moved, quadratic, gap, converged) of the samples left out together: the first an array, the others alike for all."""
+    """(sums, moved, quadratic, gap, converged) of the samples left out together; all but the first are the same for all samples."""
     limit = max(10_000_000, 100 * rows.n) if max_iter < 0 else max_iter
     floor = curvature_floor(rows.diag, stopping == "libsvm")
     lower, upper, b, G = problem.lower.copy(), problem.upper.copy(), b_all.copy(), G_all.copy()

@@ -1,10 +1,10 @@
-"""Every sample left out in turn, exactly, at the price of a few fits.
+"""Every sample left out in turn, exactly, at the cost of a few fits.
 
-The bounds stay as they are. A sample without weight can then go without a change; one with weight is left out by setting its bounds to
-0, and the others are solved from the solution at hand. As long as no weight meets a bound, their new weights have a closed form, from
-one factorisation for all samples; pair moves and Newton steps do the rest, to the tolerance of a fit.
+The bounds stay as they are. A sample without weight can be left out without any change. A sample with weight is left out by setting its
+bounds to 0; the others are then solved from the solution at hand. As long as no weight meets a bound, their new weights have a closed
+form, which needs one factorisation for all samples. Pair moves and Newton steps do the rest, to the tolerance of a fit.
 
-Where the others cannot take the weight (nu n > n - 1), their upper bounds are raised by what is missing, all by the same factor.
+If the others cannot take the weight (nu n > n - 1), their upper bounds are raised, all by the same factor.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ MOST_MODELS = 256
 """Models whose starts are computed together: with n = 1,024 their weights and gradients take 4 MB."""
 
 MANY_ENTRIES = 1 << 22
-"""From this many products of models and kernel values, models are shared between threads: some 10 ms of work."""
+"""With at least this many products of models and kernel values (about 10 ms of work), models are shared between threads."""
 
 MOST_MET, ROUNDS = 32, 6
-"""Weights that may meet a bound in the closed form, and the times that it is computed again with those held that did."""
+"""The closed form holds up to MOST_MET weights at the bounds that they met, and is then computed again, up to ROUNDS times."""
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """One model for each of k ``samples``, which it has not seen: weights ``B`` (k × n), 0 at the sample itself.
+    """One model for each of k ``samples``, which that model has not seen: weights ``B`` (k × n), 0 at the sample itself.
 
-    ``sums`` are Σ b_j k(x_j, x_i) of the samples i under their own model, ``moved`` is (b' - b)'K(b' - b): how far the model b' is from
-    that of all samples, squared. The rest are facts about each model, as in ``Solution``.
+    ``sums`` are Σ b_j k(x_j, x_i) of each sample i under its own model. ``moved`` is (b' - b)'K(b' - b), the squared distance between the
+    model b' and that of all samples. The rest are facts about each model, as in ``Solution``.
     """
 
     samples: np.ndarray
@@ -131,10 +131,11 @@ def _leave_out_whole(
 
 
 class _Steps:
-    """How the free weights F answer when a sample goes.
+    """How the free weights F respond when a sample is left out.
 
     With A the inverse of K_FF + t 11' (t is invisible to steps of sum 0), P = A - A11'A / 1'A1 solves for steps of sum 0 and
-    a = A1 / 1'A1 spreads a weight of 1. A weight at its bound goes by b_i (P K_Fi + a); free weights are sent to a value by columns of P.
+    a = A1 / 1'A1 spreads a weight of 1. Without a sample at its bound they change by b_i (P K_Fi + a). Columns of P move a free weight
+    to a given value.
     """
 
     def __init__(self, K: np.ndarray, problem: DualProblem, b: np.ndarray) -> None:
@@ -153,7 +154,7 @@ class _Steps:
         self.place[self.F] = np.arange(r)
 
     def without(self, samples: np.ndarray) -> np.ndarray:
-        """The changes of all weights when each of the samples goes."""
+        """The changes of all weights, for each of the samples left out."""
         changes = np.zeros((samples.size, self.b.size))
         changes[np.arange(samples.size), samples] = -self.b[samples]
         if self.F.size == 0:
@@ -170,10 +171,10 @@ class _Steps:
 
 @njit(interpreted=LOOP)
 def _within_bounds(P: np.ndarray, b: np.ndarray, lower: np.ndarray, upper: np.ndarray, place: np.ndarray, answers: np.ndarray) -> None:
-    """Answers that send the weight at ``place`` (unless -1) to 0, and those that would pass a bound to it. Mutates answers.
+    """Make the weight at ``place`` (unless -1) 0, and stop weights at bounds that they would pass. Mutates answers.
 
-    Weights D that are sent to given values change all by P_D y, with y from the small system P_DD. What still passes a bound after
-    the last round is left to the solver.
+    To give the weights D certain values, all weights change by P_D y, with y from the small system P_DD. The solver handles weights
+    that still pass a bound after the last round.
     """
     n = b.size
     D = np.empty(MOST_MET, np.intp)
@@ -218,7 +219,7 @@ def _within_bounds(P: np.ndarray, b: np.ndarray, lower: np.ndarray, upper: np.nd
 
 @njit(interpreted=LOOP)
 def small_solve(P: np.ndarray, D: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """y with P_DD y = right by a Cholesky factor; empty where P_DD is singular."""
+    """y with P_DD y = right, by a Cholesky factor; empty if P_DD is singular."""
     r = D.size
     L = np.empty((r, r))
     y = np.empty(r)

@@ -18,10 +18,10 @@ MOST_MOVES = 10_000_000
 
 
 class Family(NamedTuple):
-    """q problems min ½ b'Kb + linear_share · diag(K)'b, Σ b = total, on any K of one size: one entry of each array a problem.
+    """q problems min ½ b'Kb + linear_share · diag(K)'b, Σ b = total, on any K of one size. Each array has one entry per problem.
 
-    Targets have 0 <= b <= upper, outliers that repel lower <= b <= 0. ``begin`` says where each starts (see ``problems``);
-    ``libsvm`` problems end by LIBSVM's absolute rule, on K in single precision.
+    Targets have 0 <= b <= upper, outliers that repel lower <= b <= 0. ``begin`` says where each starts (see ``problems``).
+    ``libsvm`` problems stop by LIBSVM's absolute rule, on K in single precision.
     """
 
     linear_share: np.ndarray
@@ -86,7 +86,7 @@ class Path:
 
     @property
     def noise(self) -> np.ndarray:
-        """How large w · phi(x) can be although it is nothing but noise; 0 if w is not 0."""
+        """The largest |w · phi(x)| that noise alone explains; 0 if w is not 0."""
         return noise(self)
 
 

@@ -1,4 +1,4 @@
-"""Many problems on kernel matrices that are held whole: the one compiled entry of paths and of samples left out. Jitted."""
+"""Many problems on kernel matrices that are held whole: the compiled entry point for paths and for samples left out. Jitted."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .moves import fill
 from .whole import gradient, solve_whole
 
 GIVEN, COMPUTED, FOLLOWING, FIRST = 0, 1, 2, 3
-"""Where a problem begins: at the weights and gradient that it is given, at a computed point, at the solution of the problem before it,
-or with weight on the first samples, where LIBSVM begins."""
+"""Where a problem starts: at given weights and their gradient, at a computed point, at the solution of the problem before it, or where
+LIBSVM starts, with weight on the first samples."""
 
 CONVERGED, OVERFLOWS = 1.0, -1.0
-"""What the seventh fact says of a problem that was solved, and of one whose kernel is not finite."""
+"""Values of the seventh fact: the problem was solved, or its kernel is not finite."""
 
 CURVATURE_FLOOR = 1e-12
 """Pairs of equal samples have no curvature; this much (times the kernel's size) bounds their step, as in LIBSVM."""
@@ -48,7 +48,7 @@ def solve_problems(
 ) -> None:
     """Solve q problems on each of s matrices K (s × n × n), one after the other. Mutates B, G (s × q × n) and facts (s × q × FACTS).
 
-    p is (s × q × n); bounds are (q × n), floor (s), the rest (q). Those that end by LIBSVM's rule see ``K_single``.
+    p is (s × q × n); bounds are (q × n), floor (s), the rest (q). Problems that stop by LIBSVM's rule use ``K_single``.
     """
     q, n = upper.shape
     nothing = np.zeros(n)
@@ -93,7 +93,7 @@ def solve_problems(
 
 @njit(interpreted=DRIVER)
 def rescaled(b: float, lower_before: float, upper_before: float, lower: float, upper: float) -> float:
-    """A weight, moved as its bounds move."""
+    """A weight that moves as its bounds move."""
     if upper_before > 0.0:
         return b * (upper / upper_before)
     return b * (lower / lower_before) if lower_before < 0.0 else 0.0

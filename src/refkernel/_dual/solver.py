@@ -104,7 +104,7 @@ def _certified(
 
 
 def _begin(problem: DualProblem, K: np.ndarray, diag: np.ndarray, tol: float, libsvm: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Weights and gradient where ``solve_problems`` begins too: LIBSVM's start, or equal weights if optimal, or a computed point."""
+    """The start that ``solve_problems`` uses too: LIBSVM's, or equal weights if they are optimal, or a computed point."""
     p, lower, upper, n = problem.p, problem.lower, problem.upper, len(K)
     b, G = np.empty(n), np.empty(n)
     order, least = np.arange(n), lower
@@ -125,7 +125,7 @@ def _begin_at(problem: DualProblem, K: np.ndarray, start: np.ndarray) -> tuple[n
 
 
 def _start(problem: DualProblem, rows: Source, libsvm: bool) -> np.ndarray:
-    """A computed feasible point: weights at the bound for the samples that equal weights (of some samples) describe worst."""
+    """A feasible point: weight at the bound for the samples that equal weights (on some samples) describe worst."""
     b = np.empty(rows.n)
     if libsvm:
         order = np.arange(rows.n)

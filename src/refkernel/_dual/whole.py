@@ -19,8 +19,8 @@ LIBSVM_TURN = 1000
 """Pair moves in one call by LIBSVM's rule, which takes nothing but pair moves: one call stays short where it is interpreted."""
 
 PATIENCE = 20
-"""After this many turns a sufficiently small gap also ends the solve; after ten times as many, tol itself does: where samples
-coincide, many weights are equally good, and rounding keeps moving them."""
+"""After this many turns a sufficiently small gap also ends the solve; after ten times as many, a gap of tol does. If samples coincide,
+many weights are equally good, and rounding keeps moving them."""
 
 
 @njit(interpreted=DRIVER)
@@ -41,7 +41,7 @@ def solve_whole(
 
     LIBSVM's rule: pair moves until no pair violates by ``tol``. Ours: pair moves and Newton steps on the free weights in turn, until
     no pair violates by more than ``tol`` allows. Pair moves find the free weights early and the last digits late; Newton steps give
-    the last digits at once. If neither ends, the duality gap decides: see PATIENCE.
+    the last digits at once. If neither gets there, the duality gap decides: see PATIENCE.
 
     Returns the moves made, whether the rule was met within ``max_iter`` moves, and the smallest curvature met.
     """

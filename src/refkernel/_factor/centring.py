@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._jit import njit
+from .._jit import LOOP, njit
 
 
 def distinct_rows(R: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -19,7 +19,7 @@ def distinct_rows(R: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     return None if len(known) == len(R) else (np.unique(which, return_index=True)[1], which)
 
 
-@njit()
+@njit(interpreted=LOOP)
 def column_means(K: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Column means of K, row i weighted by counts[i]."""
     mu = np.zeros(K.shape[1])
@@ -40,7 +40,9 @@ def centred(K: np.ndarray, mu: np.ndarray, counts: np.ndarray) -> np.ndarray:
     Each row is shifted by its own mean, so that it sums to 0 up to rounding.
     """
     roots = np.sqrt(counts)
-    m = counts.sum()
+    m = 0.0
+    for i in range(counts.size):
+        m += counts[i]
     Kc = np.empty(K.shape)
     for i in range(mu.size):
         mean = 0.0

@@ -1,4 +1,4 @@
-"""The factorisation behind a search: only inner products count, so the cheapest of three is used."""
+"""The factorisation behind a search. Only inner products matter there, so the cheapest of three ways is used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LARGE = 256
 
 
 class Whitening:
-    """The reference kernel's inner products, with no more work than they need.
+    """The reference kernel's inner products, at the lowest cost.
 
     If M - floor·I (M = Kc_RR + c 11'/m, or K_RR without centring; c is the mean eigenvalue) has a Cholesky factor, all eigenvalues
     of M exceed the floor: nothing is truncated, and the features of Z are Kc_ZR L^-T with M = LL'. If a few eigenvalues are below
