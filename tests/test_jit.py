@@ -170,6 +170,7 @@ def test_small_calls_are_interpreted_and_large_ones_compiled(patient):
     """The number of entries decides; both give the same sum."""
     function = _jit.njit(interpreted=compiler.Interpreted(10, 1e9))(total)
     assert (function(np.ones(10)), function.signatures) == (10.0, [])
+    assert type(function(np.ones(10))) is float  # as compiled code returns it
     assert (function(np.ones(11)), len(function.signatures)) == (11.0, 1)
 
 

@@ -39,7 +39,6 @@ DRIVER = Interpreted(np.inf, 2.0)
 NEVER = Interpreted(0, 0.0)
 """For functions that give other bits when interpreted, or take long for any arguments."""
 
-
 DEFAULTS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 """Division by 0 gives inf or NaN, as in NumPy: a test of each divisor would forbid vector registers, and takes time to compile."""
 
@@ -82,7 +81,14 @@ class _Missing:
         with _own_time() as own, np.errstate(all="ignore"):  # compiled code does not warn
             result = self._dispatcher.py_func(*args)
         self._spent += own.seconds
-        return result
+        return _plain(result)
+
+
+def _plain(result: Any) -> Any:
+    """Numbers as Python's own, as compiled code returns them."""
+    if isinstance(result, tuple):
+        return tuple(map(_plain, result))
+    return result.item() if isinstance(result, np.generic) else result
 
 
 def _entries(args: tuple[Any, ...]) -> int:
