@@ -66,6 +66,7 @@ dist: .venv/dist
 	touch $@
 
 bench: .venv/test
+	$(BIN)/python benchmarks/bench_first_call.py
 	$(BIN)/python benchmarks/bench_fit.py
 	$(BIN)/python benchmarks/bench_search.py
 	$(BIN)/python benchmarks/bench_paper.py

@@ -40,7 +40,7 @@ def negative_squared_distances(X: npt.ArrayLike, Z: npt.ArrayLike | None = None)
     return D
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})  # lets sums use vector registers
+@njit(fastmath={"reassoc", "contract", "nsz"})  # lets sums use vector registers
 def extend(X: np.ndarray, origin: np.ndarray, per_unit: float, rows: np.ndarray) -> None:
     """Fill ``rows`` with [y, ||y||², 1] for y = (x - origin) / unit. Mutates rows."""
     n, d = X.shape
@@ -171,7 +171,7 @@ CHUNK = 1024
 """Rows of Z that one pass over the columns covers: their distances stay in the nearest cache."""
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def l1_distances(X: np.ndarray, columns: np.ndarray, D: np.ndarray) -> None:
     """Fill D (n × m) with ||x - z||_1 for Z given by its columns (d × m). Sums run along the columns in their order. Mutates D."""
     d, m = columns.shape
@@ -186,7 +186,7 @@ def l1_distances(X: np.ndarray, columns: np.ndarray, D: np.ndarray) -> None:
                     part[t] += abs(x - column[t])
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def root_l1_distances(X: np.ndarray, columns: np.ndarray, D: np.ndarray) -> None:
     """Fill D (n × m) with the sums of sqrt(|x_j - z_j|), as ``l1_distances`` does. Mutates D."""
     d, m = columns.shape
@@ -201,7 +201,7 @@ def root_l1_distances(X: np.ndarray, columns: np.ndarray, D: np.ndarray) -> None
                     part[t] += np.sqrt(abs(x - column[t]))
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def nearest_l1(X: np.ndarray, columns: np.ndarray, own: np.ndarray, D: np.ndarray, index: np.ndarray) -> None:
     """Fill D and index (n × k) with the k smallest ||x - z||_1 and their row numbers, nearest first; row own[i] is passed over."""
     d, m = columns.shape

@@ -40,7 +40,7 @@ MANY_VALUES = 1 << 21
 """With at least this many values (a few ms of work), rows are shared between threads."""
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def exp_of(t: float) -> float:
     """exp(t) for t <= 0 within 2 units in the last place; 0 below LEAST, and for NaN, the difference of two overflows."""
     shifted = t * LOG2_E + SHIFT
@@ -54,7 +54,7 @@ def exp_of(t: float) -> float:
     return series * power if t > LEAST else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _exponentials(t: np.ndarray) -> None:
     for i in range(t.size):
         t[i] = exp_of(t[i])
@@ -66,10 +66,15 @@ def exponentials(t: np.ndarray) -> np.ndarray:
     return t
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"}, inline="always")
-def subtract_squares(x: np.ndarray, columns: np.ndarray, t: np.ndarray) -> None:
-    """t_j -= ||x - z_j||² for landmarks z given by their columns, four features at a time: t is then read and written less often."""
+@njit(fastmath={"contract"}, forceinline=True)
+def values(x: np.ndarray, columns: np.ndarray, t: np.ndarray) -> None:
+    """t_j = exp(-||x - z_j||²) for landmarks z given by their columns. Mutates t.
+
+    Four features at a time: t is then read and written less often.
+    """
     fours = x.size // 4 * 4
+    for j in range(t.size):
+        t[j] = 0.0
     for k in range(0, fours, 4):
         x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
         for j in range(t.size):
@@ -79,9 +84,11 @@ def subtract_squares(x: np.ndarray, columns: np.ndarray, t: np.ndarray) -> None:
         x0 = x[k]
         for j in range(t.size):
             t[j] -= (x0 - columns[k, j]) * (x0 - columns[k, j])
+    for j in range(t.size):
+        t[j] = exp_of(t[j])
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})  # lets sums use vector registers
+@njit(fastmath={"reassoc", "contract", "nsz"})  # lets sums use vector registers
 def dot(v: np.ndarray, w: np.ndarray) -> float:
     """Σ v_j w_j."""
     total = 0.0
@@ -90,7 +97,7 @@ def dot(v: np.ndarray, w: np.ndarray) -> float:
     return total
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(fastmath={"contract"})
 def _sums(X: np.ndarray, columns: np.ndarray, origin: np.ndarray, per_unit: float, weights: np.ndarray, out: np.ndarray) -> None:
     """out_i = Σ_j weights_j exp(-||x_i - z_j||²) for chunks of landmarks (c × width), by their columns (c × d × width). Mutates out."""
     n, d = X.shape
@@ -102,11 +109,7 @@ def _sums(X: np.ndarray, columns: np.ndarray, origin: np.ndarray, per_unit: floa
         for i in range(n):
             for k in range(d):
                 x[k] = (X[i, k] - origin[k]) * per_unit
-            for j in range(t.size):
-                t[j] = 0.0
-            subtract_squares(x, block, t)
-            for j in range(t.size):
-                t[j] = exp_of(t[j])
+            values(x, block, t)
             out[i] += dot(t, part)
 
 
@@ -133,17 +136,12 @@ def sums(X: np.ndarray, Z: np.ndarray, sigma: float, weights: np.ndarray) -> np.
     return out
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def _matrix(columns: np.ndarray, K: np.ndarray) -> None:
-    """K_ij = exp(-||x_i - x_j||²) for rows given by their columns (d × n): each pair once. Mutates K."""
+@njit(fastmath={"contract"})
+def _matrix(X: np.ndarray, columns: np.ndarray, K: np.ndarray) -> None:
+    """K_ij = exp(-||x_i - x_j||²) for rows that are also given by their columns (d × n): each pair once. Mutates K."""
     n = len(K)
     for i in range(n):
-        t = K[i, :i]
-        for j in range(i):
-            t[j] = 0.0
-        subtract_squares(columns[:, i], columns, t)
-        for j in range(i):
-            t[j] = exp_of(t[j])
+        values(X[i], columns, K[i, :i])
         K[i, i] = 1.0
     for above in range(0, n, TILE):
         for left in range(above, n, TILE):
@@ -156,7 +154,8 @@ def matrix(X: np.ndarray, sigma: float) -> np.ndarray:
     """exp(-||x_i - x_j||² / (2 sigma²)) for all pairs of rows of X."""
     K = np.empty((len(X), len(X)))
     with np.errstate(over="ignore"):
-        _matrix(np.ascontiguousarray(((X - X[0]) * _per_unit(sigma)).T), K)
+        X = np.ascontiguousarray((X - X[0]) * _per_unit(sigma))
+        _matrix(X, np.ascontiguousarray(X.T), K)
     return K
 
 

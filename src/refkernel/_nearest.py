@@ -75,7 +75,7 @@ class Screen(BaseEstimator):
         nearest_l1_screened(X, self.columns, self._rounded(X), self._whole, self._step, own, D, index)
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def nearest_l1_screened(
     X: np.ndarray,
     columns: np.ndarray,
@@ -111,7 +111,7 @@ def nearest_l1_screened(
                 break  # no row is nearer
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _whole_distances(x: np.ndarray, whole: np.ndarray, begin: int, sums: np.ndarray) -> None:
     """Fill sums with the L1 distances of x to the rows from ``begin`` on. Four columns a pass: sums are written less often."""
     d, size = x.size, sums.size
@@ -131,7 +131,7 @@ def _whole_distances(x: np.ndarray, whole: np.ndarray, begin: int, sums: np.ndar
             sums[t] = sums[t] + np.uint16(max(a, A[t]) - min(a, A[t]))
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _least(sums: np.ndarray) -> int:
     least = sums[0]
     for t in range(sums.size):
@@ -139,7 +139,7 @@ def _least(sums: np.ndarray) -> int:
     return least
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _l1_distance(x: np.ndarray, columns: np.ndarray, row: int) -> float:
     distance = 0.0
     for j in range(x.size):
@@ -147,7 +147,7 @@ def _l1_distance(x: np.ndarray, columns: np.ndarray, row: int) -> float:
     return distance
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _insert(distance: float, row: int, D: np.ndarray, index: np.ndarray) -> None:
     """Put a distance that is below the last of D in its place. Mutates D and index."""
     c = D.size - 1

@@ -1,10 +1,10 @@
-"""How far a point is from the optimum: violation, multiplier, duality gap. Jitted; nothing is mutated."""
+"""How far a point is from the optimum: violation, multiplier, duality gap. Jitted; no function mutates its arguments."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .._jit import njit
+from .._jit import LOOP, njit
 
 EXTRA_DIGITS = 0.01
 """Weights settle later than the objective: violations are driven to this share of what the gap needs."""
@@ -20,8 +20,8 @@ SCALE_FLOOR = 1e-6
 precision can then meet the tolerance even if all samples with weight coincide."""
 
 
-@njit(cache=True, nogil=True)
-def largest_violation(b, G, lower, upper):
+@njit(interpreted=LOOP)
+def largest_violation(b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
     """The largest gradient of a weight that may shrink, less the smallest of one that may grow; 0 if no pair can move."""
     g_up = np.inf
     g_down = -np.inf
@@ -33,15 +33,15 @@ def largest_violation(b, G, lower, upper):
     return max(g_down - g_up, 0.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")  # no divisor is 0
-def violation_for(tol, b, G, p, diag, lower):
+@njit(interpreted=LOOP)
+def violation_for(tol: float, b: np.ndarray, G: np.ndarray, p: np.ndarray, diag: np.ndarray, lower: np.ndarray) -> float:
     """The violation that keeps the gap well within ``tol`` of the scale, but at least what rounding can resolve."""
     _, scale, mass = spread_and_mass(b, G, p, diag, lower)
     return max(EXTRA_DIGITS * tol * scale / mass if mass > 0.0 else 0.0, ROUNDING * size_of_sums(b, diag, np.inf))
 
 
-@njit(cache=True, nogil=True)
-def size_of_sums(b, diag, most):
+@njit(interpreted=LOOP)
+def size_of_sums(b: np.ndarray, diag: np.ndarray, most: float) -> float:
     """The size of the terms of Σ b_i K_ij for a sample j with weight and |K_jj| <= most: Σ |b_i| sqrt |K_ii| · max sqrt |K_jj|.
 
     Samples without weight do not count: they change no sum, however far away they are.
@@ -55,8 +55,8 @@ def size_of_sums(b, diag, most):
     return total * heaviest
 
 
-@njit(cache=True, nogil=True, error_model="numpy")  # the divisor is not 0
-def far_size(b, diag):
+@njit(interpreted=LOOP)
+def far_size(b: np.ndarray, diag: np.ndarray) -> float:
     """The |K_ii| beyond which a sample is far away: STALE times their mean by weight.
 
     A far sample needs next to no weight to be on the boundary: that weight matters to its own gradient alone.
@@ -68,8 +68,8 @@ def far_size(b, diag):
     return STALE * weighted / weights if weights > 0.0 else np.inf
 
 
-@njit(cache=True, nogil=True)
-def is_stale(b, diag):
+@njit(interpreted=LOOP)
+def is_stale(b: np.ndarray, diag: np.ndarray) -> bool:
     """Whether some samples are so far away that moves through them may have left their rounding in the gradient."""
     largest = 0.0
     for t in range(b.size):
@@ -77,9 +77,11 @@ def is_stale(b, diag):
     return largest > far_size(b, diag)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")  # no divisor is 0
-def certify(b, G, p, diag, lower, upper):
-    """What a solution is worth: (rho, b'Kb, scale, gap / scale, size of sums, shortfall).
+@njit(interpreted=LOOP)
+def certify(
+    b: np.ndarray, G: np.ndarray, p: np.ndarray, diag: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> tuple[float, float, float, float, float, float]:
+    """The certificate of a solution: (rho, b'Kb, scale, gap / scale, size of sums, shortfall).
 
     ``shortfall`` is rho less the smallest gradient of a weight that may grow: 0 at the optimum. With a threshold lowered by it, only
     samples at their upper bound are outside.
@@ -95,8 +97,8 @@ def certify(b, G, p, diag, lower, upper):
     return rho, quadratic, scale, gap / scale if scale > 0.0 else 0.0, size_of_sums(b, diag, far_size(b, diag)), shortfall
 
 
-@njit(cache=True, nogil=True, error_model="numpy")  # no divisor is 0
-def multiplier(b, G, lower, upper):
+@njit(interpreted=LOOP)
+def multiplier(b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
     """rho: the mean gradient of the free weights; if there are none, the midpoint of the interval that optimality allows."""
     free = 0
     mean = 0.0
@@ -119,9 +121,9 @@ def multiplier(b, G, lower, upper):
     return 0.5 * (lowest + highest)
 
 
-@njit(cache=True, nogil=True)
-def gap_at(rho, b, G, lower, upper):
-    """What the objective can still lose: Σ (b - lower)(G - rho)₊ + (upper - b)(rho - G)₊, for any rho."""
+@njit(interpreted=LOOP)
+def gap_at(rho: float, b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
+    """A bound on how far the objective can still fall: Σ (b - lower)(G - rho)₊ + (upper - b)(rho - G)₊, for any rho."""
     gap = 0.0
     for t in range(b.size):
         if G[t] > rho:
@@ -131,8 +133,8 @@ def gap_at(rho, b, G, lower, upper):
     return gap
 
 
-@njit(cache=True, nogil=True)
-def duality_gap(rho, b, G, lower, upper):
+@njit(interpreted=LOOP)
+def duality_gap(rho: float, b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
     """The smaller of two valid bounds: at rho, and at the smallest gradient of a weight that may grow (at most violation · mass)."""
     g_up = np.inf
     for t in range(b.size):
@@ -143,8 +145,8 @@ def duality_gap(rho, b, G, lower, upper):
     return min(gap_at(rho, b, G, lower, upper), gap_at(g_up, b, G, lower, upper))
 
 
-@njit(cache=True, nogil=True)
-def spread_and_mass(b, G, p, diag, lower):
+@njit(interpreted=LOOP)
+def spread_and_mass(b: np.ndarray, G: np.ndarray, p: np.ndarray, diag: np.ndarray, lower: np.ndarray) -> tuple[float, float, float]:
     """The problem's own scale and the weight that can move: (b'Kb, scale, Σ (b - lower)).
 
     scale = ½ |Σb · Σ b_i K_ii - b'Kb|: half the weighted spread of the samples in the kernel's space. It scales with the kernel and
@@ -167,7 +169,7 @@ def spread_and_mass(b, G, p, diag, lower):
     return quadratic, scale, mass
 
 
-def typical_size(diag) -> np.ndarray:
+def typical_size(diag: np.ndarray) -> np.ndarray:
     """The largest |K_ii|, or their median if a few samples are far beyond all others; of each row of ``diag``, if there are several."""
     sizes = np.abs(diag)
     largest = sizes.max(axis=-1)

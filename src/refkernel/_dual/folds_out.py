@@ -1,4 +1,4 @@
-"""Folds of targets left out in turn: for problems so large that leaving out every target on its own costs too much."""
+"""Folds of targets left out in turn, for problems where leaving out each target on its own costs too much."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .certificate import certify, typical_size
+from .certificate import certify
 from .problem import DualProblem
-from .problems import CURVATURE_FLOOR, change_total
+from .problems import change_total, curvature_floor
+from .sources import Source
 from .working_sets import solve_by_working_sets
 
 FOLDS = 5
-"""Each costs about a fit, and is compared with a model of a quarter more targets."""
+"""Each costs about as much as a fit, and leaves out a fifth of the targets."""
 
 
 class FoldsOut(NamedTuple):
-    """For each of the ``samples``, under the model of the other folds: what ``LeftOut`` says for the model without the sample alone."""
+    """For each of the ``samples``, what ``LeftOut`` holds, but under the model of the other folds."""
 
     samples: np.ndarray
     sums: np.ndarray
@@ -26,7 +27,9 @@ class FoldsOut(NamedTuple):
     converged: np.ndarray
 
 
-def leave_folds_out(problem: DualProblem, rows, b, G, *, tol=1e-6, stopping="relative", max_iter=-1) -> FoldsOut:
+def leave_folds_out(
+    problem: DualProblem, rows: Source, b: np.ndarray, G: np.ndarray, *, tol: float = 1e-06, stopping: str = "relative", max_iter: int = -1
+) -> FoldsOut:
     """Solve the problem again without each fold of its targets; their upper bounds grow so that nu stays.
 
     Parameters
@@ -51,10 +54,12 @@ def leave_folds_out(problem: DualProblem, rows, b, G, *, tol=1e-6, stopping="rel
     return FoldsOut(targets, sums, moved, quadratic, gap, converged > 0)
 
 
-def _leave_out(problem, rows, b_all, G_all, out, tol, stopping, max_iter):
-    """(sums, moved, quadratic, gap, converged) of the samples left out together: the first an array, the others alike for all."""
+def _leave_out(
+    problem: DualProblem, rows: Source, b_all: np.ndarray, G_all: np.ndarray, out: np.ndarray, tol: float, stopping: str, max_iter: int
+) -> np.ndarray:
+    """(sums, moved, quadratic, gap, converged) of the samples left out together; all but the first are the same for all samples."""
     limit = max(10_000_000, 100 * rows.n) if max_iter < 0 else max_iter
-    floor = CURVATURE_FLOOR * (1.0 if stopping == "libsvm" else typical_size(rows.diag) or 1.0)
+    floor = curvature_floor(rows.diag, stopping == "libsvm")
     lower, upper, b, G = problem.lower.copy(), problem.upper.copy(), b_all.copy(), G_all.copy()
     lower[out] = upper[out] = b[out] = 0.0
     upper *= problem.upper.sum() / upper.sum()

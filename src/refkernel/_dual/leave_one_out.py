@@ -1,10 +1,10 @@
-"""Every sample left out in turn, exactly, at the price of a few fits.
+"""Every sample left out in turn, exactly, at the cost of a few fits.
 
-The bounds stay as they are. A sample without weight can then go without a change; one with weight is left out by setting its bounds to
-0, and the others are solved from the solution at hand. As long as no weight meets a bound, their new weights have a closed form, from
-one factorisation for all samples; pair moves and Newton steps do the rest, to the tolerance of a fit.
+The bounds stay as they are. A sample without weight can be left out without any change. A sample with weight is left out by setting its
+bounds to 0; the others are then solved from the solution at hand. As long as no weight meets a bound, their new weights have a closed
+form, which needs one factorisation for all samples. Pair moves and Newton steps do the rest, to the tolerance of a fit.
 
-Where the others cannot take the weight (nu n > n - 1), their upper bounds are raised by what is missing, all by the same factor.
+If the others cannot take the weight (nu n > n - 1), their upper bounds are raised, all by the same factor.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .._jit import njit
+from .._jit import LOOP, njit
 from .._threads import one_blas_thread, share_rows
-from .certificate import certify, typical_size
+from .certificate import certify
 from .newton import DEPENDENT, factorise_free, free_weights
 from .problem import DualProblem
-from .problems import CURVATURE_FLOOR, ascending, change_total
-from .solver import WHOLE, solve_again
-from .sources import in_single_precision
+from .problems import ascending, change_total, curvature_floor
+from .solver import WHOLE, Rule, solve_again
+from .sources import Source, in_single_precision
 from .working_sets import solve_by_working_sets
 
 MOST_MODELS = 256
 """Models whose starts are computed together: with n = 1,024 their weights and gradients take 4 MB."""
 
 MANY_ENTRIES = 1 << 22
-"""From this many products of models and kernel values, models are shared between threads: some 10 ms of work."""
+"""With at least this many products of models and kernel values (about 10 ms of work), models are shared between threads."""
 
 MOST_MET, ROUNDS = 32, 6
-"""Weights that may meet a bound in the closed form, and the times that it is computed again with those held that did."""
+"""The closed form holds up to MOST_MET weights at the bounds that they met, and is then computed again, up to ROUNDS times."""
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """One model for each of k ``samples``, which it has not seen: weights ``B`` (k × n), 0 at the sample itself.
+    """One model for each of k ``samples``, which that model has not seen: weights ``B`` (k × n), 0 at the sample itself.
 
-    ``sums`` are Σ b_j k(x_j, x_i) of the samples i under their own model, ``moved`` is (b' - b)'K(b' - b): how far the model b' is from
-    that of all samples, squared. The rest are facts about each model, as in ``Solution``.
+    ``sums`` are Σ b_j k(x_j, x_i) of each sample i under its own model. ``moved`` is (b' - b)'K(b' - b), the squared distance between the
+    model b' and that of all samples. The rest are facts about each model, as in ``Solution``.
     """
 
     samples: np.ndarray
@@ -55,7 +55,17 @@ class LeftOut:
     converged: np.ndarray
 
 
-def leave_out(problem: DualProblem, rows, b, G, samples, *, tol=1e-6, stopping="relative", max_iter=-1) -> LeftOut:
+def leave_out(
+    problem: DualProblem,
+    rows: Source,
+    b: np.ndarray,
+    G: np.ndarray,
+    samples: np.ndarray,
+    *,
+    tol: float = 1e-06,
+    stopping: str = "relative",
+    max_iter: int = -1,
+) -> LeftOut:
     """Solve the problem again without each of these samples, which carry weight.
 
     Parameters
@@ -79,7 +89,7 @@ def leave_out(problem: DualProblem, rows, b, G, samples, *, tol=1e-6, stopping="
         raise ValueError("1 target cannot be left out: nothing would remain. Pass at least 2 targets.")
     limit = max(10_000_000, 100 * rows.n) if max_iter < 0 else max_iter
     libsvm = stopping == "libsvm"
-    floor = CURVATURE_FLOOR * (1.0 if libsvm else typical_size(rows.diag) or 1.0)
+    floor = curvature_floor(rows.diag, libsvm)
     B, facts = np.empty((samples.size, rows.n)), np.empty((8, samples.size))
     if rows.n <= WHOLE:
         K = in_single_precision(rows.whole()) if libsvm else rows.whole()
@@ -97,12 +107,14 @@ def leave_out(problem: DualProblem, rows, b, G, samples, *, tol=1e-6, stopping="
     return LeftOut(samples, B, sums, moved, rho, quadratic, scale, gap, size_of_sums, shortfall, certified)
 
 
-def _leave_out_whole(problem, K, diag, b, samples, rule, B, facts):
+def _leave_out_whole(
+    problem: DualProblem, K: np.ndarray, diag: np.ndarray, b: np.ndarray, samples: np.ndarray, rule: Rule, B: np.ndarray, facts: np.ndarray
+) -> None:
     """Fills B and facts from a kernel matrix that is held whole."""
     steps = _Steps(K, problem, b)
     G = K @ b + problem.p
 
-    def work(start, stop):
+    def work(start: int, stop: int) -> None:
         for first in range(start, stop, MOST_MODELS):
             part = slice(first, min(first + MOST_MODELS, stop))
             changes, chosen = steps.without(samples[part]), np.arange(part.stop - part.start)
@@ -119,13 +131,14 @@ def _leave_out_whole(problem, K, diag, b, samples, rule, B, facts):
 
 
 class _Steps:
-    """How the free weights F answer when a sample goes.
+    """How the free weights F respond when a sample is left out.
 
     With A the inverse of K_FF + t 11' (t is invisible to steps of sum 0), P = A - A11'A / 1'A1 solves for steps of sum 0 and
-    a = A1 / 1'A1 spreads a weight of 1. A weight at its bound goes by b_i (P K_Fi + a); free weights are sent to a value by columns of P.
+    a = A1 / 1'A1 spreads a weight of 1. Without a sample at its bound they change by b_i (P K_Fi + a). Columns of P move a free weight
+    to a given value.
     """
 
-    def __init__(self, K, problem, b):
+    def __init__(self, K: np.ndarray, problem: DualProblem, b: np.ndarray) -> None:
         self.K, self.b, self.problem = K, b, problem
         free = free_weights(b, problem.lower, problem.upper)
         U, self.F = factorise_free(K, free) if free.size else (np.empty((0, 0)), free)
@@ -140,8 +153,8 @@ class _Steps:
         self.place = np.full(b.size, -1)
         self.place[self.F] = np.arange(r)
 
-    def without(self, samples) -> np.ndarray:
-        """The changes of all weights when each of the samples goes."""
+    def without(self, samples: np.ndarray) -> np.ndarray:
+        """The changes of all weights, for each of the samples left out."""
         changes = np.zeros((samples.size, self.b.size))
         changes[np.arange(samples.size), samples] = -self.b[samples]
         if self.F.size == 0:
@@ -156,39 +169,46 @@ class _Steps:
         return changes
 
 
-@njit(cache=True, nogil=True)
-def _within_bounds(P, b, lower, upper, place, answers):
-    """Answers that send the weight at ``place`` (unless -1) to 0, and those that would pass a bound to it. Mutates answers.
+@njit(interpreted=LOOP)
+def _within_bounds(P: np.ndarray, b: np.ndarray, lower: np.ndarray, upper: np.ndarray, place: np.ndarray, answers: np.ndarray) -> None:
+    """Make the weight at ``place`` (unless -1) 0, and stop weights at bounds that they would pass. Mutates answers.
 
-    Weights D that are sent to given values change all by P_D y, with y from the small system P_DD. What still passes a bound after
-    the last round is left to the solver.
+    To give the weights D certain values, all weights change by P_D y, with y from the small system P_DD. The solver handles weights
+    that still pass a bound after the last round.
     """
     n = b.size
     D = np.empty(MOST_MET, np.intp)
-    goal = np.empty(MOST_MET)
+    goal, right = np.empty(MOST_MET), np.empty(MOST_MET)
+    plain = np.empty(n)
     for k in range(place.size):
-        plain = answers[k].copy()
+        for t in range(n):
+            plain[t] = answers[k, t]
         met = 0
         if place[k] >= 0:
             D[0], goal[0] = place[k], -b[place[k]]
             met = 1
         for _ in range(ROUNDS):
             if met > 0:
-                y = small_solve(P, D[:met], goal[:met] - plain[D[:met]])
+                for c in range(met):
+                    right[c] = goal[c] - plain[D[c]]
+                y = small_solve(P, D[:met], right[:met])
                 if y.size == 0:
                     break
-                answers[k] = plain
+                for t in range(n):
+                    answers[k, t] = plain[t]
                 for c in range(met):
-                    P_c = P[D[c]]
                     for t in range(n):
-                        answers[k, t] += y[c] * P_c[t]
+                        answers[k, t] += y[c] * P[D[c], t]
                 for c in range(met):
                     answers[k, D[c]] = goal[c]
             before = met
             for t in range(n):
                 new = b[t] + answers[k, t]
                 if (new < lower[t] or new > upper[t]) and t != place[k] and met < MOST_MET:
-                    if (D[:before] == t).any():
+                    known = False
+                    for c in range(before):
+                        known = known or D[c] == t
+                    if known:
                         continue
                     D[met] = t
                     goal[met] = (lower[t] if new < lower[t] else upper[t]) - b[t]
@@ -197,13 +217,14 @@ def _within_bounds(P, b, lower, upper, place, answers):
                 break
 
 
-@njit(cache=True, nogil=True)
-def small_solve(P, D, right):
-    """y with P_DD y = right by a Cholesky factor; empty where P_DD is singular."""
+@njit(interpreted=LOOP)
+def small_solve(P: np.ndarray, D: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """y with P_DD y = right, by a Cholesky factor; empty if P_DD is singular."""
     r = D.size
     L = np.empty((r, r))
-    y = right.copy()
+    y = np.empty(r)
     for c in range(r):
+        y[c] = right[c]
         for k in range(c + 1):
             value = P[D[c], D[k]]
             for j in range(k):
@@ -224,10 +245,23 @@ def small_solve(P, D, right):
     return y
 
 
-@njit(cache=True, nogil=True)
-def _starts(K, lower, upper, total, b_all, samples, changes, B, G, lows, ups):
+@njit(interpreted=LOOP)
+def _starts(
+    K: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    total: float,
+    b_all: np.ndarray,
+    samples: np.ndarray,
+    changes: np.ndarray,
+    B: np.ndarray,
+    G: np.ndarray,
+    lows: np.ndarray,
+    ups: np.ndarray,
+) -> None:
     """Feasible starts without each of the samples, from changes that may lead out of bounds. Mutates B, G, lows and ups (k × n)."""
     n = b_all.size
+    before = np.empty(n)
     for k in range(samples.size):
         i, b, g, low, up = samples[k], B[k], G[k], lows[k], ups[k]
         for t in range(n):
@@ -244,7 +278,8 @@ def _starts(K, lower, upper, total, b_all, samples, changes, B, G, lows, ups):
                     g[s] += (b[t] - wished) * K[t, s]
         b[i] = 0.0
         if abs(left) > 1e-14 * total:
-            before = b.copy()
+            for t in range(n):
+                before[t] = b[t]
             change_total(b, ascending(g), low, up, total)
             for t in range(n):
                 if b[t] != before[t]:
@@ -252,16 +287,20 @@ def _starts(K, lower, upper, total, b_all, samples, changes, B, G, lows, ups):
                         g[s] += (b[t] - before[t]) * K[t, s]
 
 
-@njit(cache=True, nogil=True)
-def raise_bounds(upper, total):
+@njit(interpreted=LOOP)
+def raise_bounds(upper: np.ndarray, total: float) -> None:
     """Raise upper bounds that sum to less than total, all by the same factor. Mutates upper."""
-    most = upper.sum()
+    most = 0.0
+    for t in range(upper.size):
+        most += upper[t]
     if most < total:
         for t in range(upper.size):
             upper[t] *= total / most
 
 
-def _leave_out_one(problem, rows, b_all, G_all, i, b, rule):
+def _leave_out_one(
+    problem: DualProblem, rows: Source, b_all: np.ndarray, G_all: np.ndarray, i: int, b: np.ndarray, rule: tuple[float, str, float, int]
+) -> tuple[float, ...]:
     """As ``_starts`` and ``solve_again`` for one sample, by working sets. Fills b; returns its facts."""
     lower, upper = problem.lower.copy(), problem.upper.copy()
     lower[i] = upper[i] = 0.0

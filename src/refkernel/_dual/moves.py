@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._jit import njit
+from .._jit import LOOP, njit
 
 
-@njit(cache=True, nogil=True, error_model="numpy")  # unchecked division lets the loop over gains use vector registers
-def smo(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter):
+@njit(interpreted=LOOP)
+def smo(
+    K: np.ndarray,
+    diag: np.ndarray,
+    b: np.ndarray,
+    G: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    eps: float,
+    curvature_floor: float,
+    max_iter: int,
+) -> tuple[int, float, float]:
     """Move pairs of weights until no pair violates optimality by eps. Mutates b and G.
 
     i is the weight with the smallest gradient that may grow; j, among those that may shrink, promises the largest
@@ -57,8 +67,8 @@ def smo(K, diag, b, G, lower, upper, eps, curvature_floor, max_iter):
             shrink[t] = G[t] if b[t] > lower[t] else -np.inf
 
 
-@njit(cache=True, nogil=True)
-def largest(values):
+@njit(interpreted=LOOP)
+def largest(values: np.ndarray) -> float:
     """The largest value, by four independent comparisons at a time."""
     a, b, c, d = -np.inf, -np.inf, -np.inf, -np.inf
     fours = values.size // 4 * 4
@@ -72,8 +82,8 @@ def largest(values):
     return max(max(a, b), max(c, d))
 
 
-@njit(cache=True, nogil=True)
-def last_index(values, value):
+@njit(interpreted=LOOP)
+def last_index(values: np.ndarray, value: float) -> int:
     """The last index that holds a value; 0 if none does."""
     last = 0
     for t in range(values.size):  # without an early exit, so that the loop uses vector registers
@@ -81,8 +91,8 @@ def last_index(values, value):
     return last
 
 
-@njit(cache=True, nogil=True)
-def fill(b, order, lower, upper, total):
+@njit(interpreted=LOOP)
+def fill(b: np.ndarray, order: np.ndarray, lower: np.ndarray, upper: np.ndarray, total: float) -> None:
     """Set b to the feasible point that raises weights to their upper bound in the given order until they sum to total. Mutates b."""
     left = total
     for t in range(lower.size):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._jit import njit
+from .._jit import DRIVER, LOOP, njit
 from .certificate import far_size
 
 DEPENDENT = 1e-11
@@ -20,8 +20,8 @@ MOST_FREE = 256
 """Take Newton steps for at most this many free weights: for more, factorising costs more than the pair moves it saves."""
 
 
-@njit(cache=True, nogil=True, error_model="numpy")  # no divisor is 0
-def polish(K, b, G, lower, upper):
+@njit(interpreted=DRIVER)
+def polish(K: np.ndarray, b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> bool:
     """Newton steps on the free weights, until one reaches no bound. Mutates b and G; returns False if more steps are needed."""
     F = np.empty(0, np.intp)
     U = np.empty((0, 0))
@@ -49,8 +49,8 @@ def polish(K, b, G, lower, upper):
     return False
 
 
-@njit(cache=True, nogil=True)
-def free_weights(b, lower, upper):
+@njit(interpreted=LOOP)
+def free_weights(b: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """The indices of the weights strictly between their bounds."""
     F = np.empty(b.size, np.intp)
     f = 0
@@ -61,8 +61,8 @@ def free_weights(b, lower, upper):
     return F[:f]
 
 
-@njit(cache=True, nogil=True, inline="always")  # compiled once, as part of its only caller
-def factorise_free(K, F):
+@njit(interpreted=LOOP, inline="always")  # compiled once, as part of its only caller
+def factorise_free(K: np.ndarray, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """U with U'U = K_FF + t 11', upper triangular and of leading size r, and the r indices of F that it is for.
 
     Dependent samples are skipped (their weights do not move). The common part t 11' does not affect steps of sum 0, and makes centred
@@ -100,8 +100,8 @@ def factorise_free(K, F):
     return U, kept[:r]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})  # lets dot products use vector registers
-def newton_step(U, G):
+@njit(fastmath={"reassoc", "contract", "nsz"})  # lets dot products use vector registers
+def newton_step(U: np.ndarray, G: np.ndarray) -> np.ndarray:
     """The step of sum 0 after which the gradients G are equal, where U'U is the kernel matrix (plus a common part)."""
     r = G.size
     ones, grad = np.empty(r), np.empty(r)
@@ -132,8 +132,8 @@ def newton_step(U, G):
     return grad
 
 
-@njit(cache=True, nogil=True, inline="always")  # compiled once, as part of its only caller
-def take_step(K, F, step, b, G, lower, upper):
+@njit(interpreted=LOOP, inline="always")  # compiled once, as part of its only caller
+def take_step(K: np.ndarray, F: np.ndarray, step: np.ndarray, b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> bool:
     """Move the weights F along the step, as far as the bounds allow.
 
     Mutates b and G. Returns whether the whole step was taken.
@@ -160,8 +160,8 @@ def take_step(K, F, step, b, G, lower, upper):
     return first < 0
 
 
-@njit(cache=True, nogil=True, inline="always")  # compiled once, as part of its only caller
-def drop(U, r, c):
+@njit(interpreted=LOOP, inline="always")  # compiled once, as part of its only caller
+def drop(U: np.ndarray, r: int, c: int) -> None:
     """Take row and column c out of the matrix whose factor of size r is U, by rotations of the rows below. Mutates U."""
     for i in range(r):
         begin = max(c, i - 1)
@@ -178,8 +178,8 @@ def drop(U, r, c):
             v[k] = cos * y - sin * x
 
 
-@njit(cache=True, nogil=True, error_model="numpy")  # no divisor is 0
-def snap(b, diag, lower, upper):
+@njit(interpreted=LOOP)
+def snap(b: np.ndarray, diag: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
     """Put weights that rounding left a hair off a bound onto it, so that "free" is an exact notion. Mutates b.
 
     The hair is thinner for samples far away, whose gradients feel it.

@@ -18,10 +18,10 @@ MOST_MOVES = 10_000_000
 
 
 class Family(NamedTuple):
-    """q problems min ½ b'Kb + linear_share · diag(K)'b, Σ b = total, on any K of one size: one entry of each array a problem.
+    """q problems min ½ b'Kb + linear_share · diag(K)'b, Σ b = total, on any K of one size. Each array has one entry per problem.
 
-    Targets have 0 <= b <= upper, outliers that repel lower <= b <= 0. ``begin`` says where each starts (see ``problems``);
-    ``libsvm`` problems end by LIBSVM's absolute rule, on K in single precision.
+    Targets have 0 <= b <= upper, outliers that repel lower <= b <= 0. ``begin`` says where each starts (see ``problems``).
+    ``libsvm`` problems stop by LIBSVM's absolute rule, on K in single precision.
     """
 
     linear_share: np.ndarray
@@ -34,7 +34,16 @@ class Family(NamedTuple):
     begin: np.ndarray
 
     @classmethod
-    def of(cls, classifier: Classifier, bounds, lowers=None, *, tol=1e-6, stopping="relative", max_iter=-1) -> Family:
+    def of(
+        cls,
+        classifier: Classifier,
+        bounds: np.ndarray,
+        lowers: np.ndarray | None = None,
+        *,
+        tol: float = 1e-06,
+        stopping: str = "relative",
+        max_iter: int = -1,
+    ) -> Family:
         """A path over nu n = 1 / C = ``bounds``, each problem from the one before."""
         q = len(bounds)
         totals, uppers = classifier.scaled(bounds)
@@ -77,11 +86,11 @@ class Path:
 
     @property
     def noise(self) -> np.ndarray:
-        """How large w · phi(x) can be although it is nothing but noise; 0 if w is not 0."""
+        """The largest |w · phi(x)| that noise alone explains; 0 if w is not 0."""
         return noise(self)
 
 
-def solve_path(K, family: Family, outliers: int = 0) -> Path:
+def solve_path(K: np.ndarray, family: Family, outliers: int = 0) -> Path:
     """Solve a family of problems on every kernel matrix of a stack K (s × n × n, contiguous).
 
     The last ``outliers`` samples are outliers that repel. Each answer depends on its neighbours on the path only within ``tol``.

@@ -24,7 +24,7 @@ class DualProblem:
     upper: np.ndarray
     total: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         least, most = self.lower.sum(), self.upper.sum()
         slack = SUM_PRECISION * max(abs(least), abs(most))
         if not least - slack <= self.total <= most + slack:
@@ -35,9 +35,9 @@ class DualProblem:
 class Solution:
     """Weights ``b``, gradient ``G = Kb + p``, multiplier ``rho`` (G = rho on free weights) and the certificate.
 
-    ``gap`` bounds how far the objective is above its optimum, as a share of the problem's own ``scale``; ``asked`` is the gap that the
-    solver aims at, by which two solutions may differ. ``quadratic`` is b'Kb, ``size_of_sums`` the size of the terms of Kb,
-    ``shortfall`` how far below rho the gradient of a weight that may grow is, ``curvature`` the smallest that a pair move met.
+    ``gap`` bounds how far the objective is above its optimum, as a share of the problem's own ``scale``. ``asked`` is the gap that the
+    solver aims at; two solutions may differ by it. ``quadratic`` is b'Kb, ``size_of_sums`` the size of the terms of Kb,
+    ``shortfall`` how far the gradient of a weight that may grow lies below rho, ``curvature`` the smallest that a pair move met.
     """
 
     b: np.ndarray
@@ -60,7 +60,7 @@ class Solution:
 
     @property
     def noise(self) -> float:
-        """How large w · phi(x) can be although it is nothing but noise; 0 if w is not 0."""
+        """The largest |w · phi(x)| that noise alone explains; 0 if w is not 0."""
         return float(noise(self))
 
     @property
@@ -75,7 +75,7 @@ def is_zero(facts: Any) -> Any:
 
 
 def noise(facts: Any) -> Any:
-    """A bound of |w · phi(x)| for samples no larger than those with weight, where w cannot be told from 0; 0 elsewhere.
+    """A bound on |w · phi(x)| for samples no larger than those with weight if w cannot be told from 0, and 0 otherwise.
 
     ||w||² is then at most 2 · settled · scale, and scale at most ½ (Σ |b| sqrt K_ii)² for samples of one size.
     """

@@ -1,20 +1,20 @@
-"""Many problems on kernel matrices that are held whole: the one compiled entry of paths and of samples left out. Jitted."""
+"""Many problems on kernel matrices that are held whole: the compiled entry point for paths and for samples left out. Jitted."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .._jit import njit
-from .certificate import certify, largest_violation, violation_for
+from .._jit import DRIVER, LOOP, njit
+from .certificate import certify, largest_violation, typical_size, violation_for
 from .moves import fill
 from .whole import gradient, solve_whole
 
 GIVEN, COMPUTED, FOLLOWING, FIRST = 0, 1, 2, 3
-"""Where a problem begins: at the weights and gradient that it is given, at a computed point, at the solution of the problem before it,
-or with weight on the first samples, where LIBSVM begins."""
+"""Where a problem starts: at given weights and their gradient, at a computed point, at the solution of the problem before it, or where
+LIBSVM starts, with weight on the first samples."""
 
 CONVERGED, OVERFLOWS = 1.0, -1.0
-"""What the seventh fact says of a problem that was solved, and of one whose kernel is not finite."""
+"""Values of the seventh fact: the problem was solved, or its kernel is not finite."""
 
 CURVATURE_FLOOR = 1e-12
 """Pairs of equal samples have no curvature; this much (times the kernel's size) bounds their step, as in LIBSVM."""
@@ -23,11 +23,32 @@ FACTS = 9
 """What ``certify`` returns, whether the stopping rule was met, the pair moves made, and the smallest curvature met."""
 
 
-@njit(cache=True, nogil=True)
-def solve_problems(K, K_single, diag, p, lower, upper, total, tol, libsvm, begin, floor, max_moves, B, G, facts):
+def curvature_floor(diag: np.ndarray, libsvm: bool) -> float:
+    """The floor for one problem; LIBSVM's does not follow the kernel's size."""
+    return CURVATURE_FLOOR * (1.0 if libsvm else float(typical_size(diag)) or 1.0)
+
+
+@njit(interpreted=DRIVER)
+def solve_problems(
+    K: np.ndarray,
+    K_single: np.ndarray,
+    diag: np.ndarray,
+    p: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    total: np.ndarray,
+    tol: np.ndarray,
+    libsvm: np.ndarray,
+    begin: np.ndarray,
+    floor: np.ndarray,
+    max_moves: np.ndarray,
+    B: np.ndarray,
+    G: np.ndarray,
+    facts: np.ndarray,
+) -> None:
     """Solve q problems on each of s matrices K (s × n × n), one after the other. Mutates B, G (s × q × n) and facts (s × q × FACTS).
 
-    p is (s × q × n); bounds are (q × n), floor (s), the rest (q). Those that end by LIBSVM's rule see ``K_single``.
+    p is (s × q × n); bounds are (q × n), floor (s), the rest (q). Problems that stop by LIBSVM's rule use ``K_single``.
     """
     q, n = upper.shape
     nothing = np.zeros(n)
@@ -70,16 +91,16 @@ def solve_problems(K, K_single, diag, p, lower, upper, total, tol, libsvm, begin
             fact[0], fact[1], fact[2], fact[3], fact[4], fact[5] = certify(b, g, linear, diag[s], low, up)
 
 
-@njit(cache=True, nogil=True)
-def rescaled(b, lower_before, upper_before, lower, upper):
-    """A weight, moved as its bounds move."""
+@njit(interpreted=DRIVER)
+def rescaled(b: float, lower_before: float, upper_before: float, lower: float, upper: float) -> float:
+    """A weight that moves as its bounds move."""
     if upper_before > 0.0:
         return b * (upper / upper_before)
     return b * (lower / lower_before) if lower_before < 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True)
-def ascending(values):
+@njit(interpreted=LOOP)
+def ascending(values: np.ndarray) -> np.ndarray:
     """The indices that sort values; equal ones keep their order. (A merge sort: NumPy's takes numba seconds to compile.)"""
     n = values.size
     order, merged = np.empty(n, np.intp), np.empty(n, np.intp)
@@ -102,8 +123,8 @@ def ascending(values):
     return order
 
 
-@njit(cache=True, nogil=True)
-def change_total(b, order, lower, upper, total):
+@njit(interpreted=LOOP)
+def change_total(b: np.ndarray, order: np.ndarray, lower: np.ndarray, upper: np.ndarray, total: float) -> None:
     """Bring the sum of lower <= b <= upper to total: raise the first in order, or lower the last. Mutates b."""
     left = total
     for t in range(b.size):

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 
 from .._threads import one_blas_thread
-from .certificate import EXTRA_DIGITS, certify, largest_violation, typical_size, violation_for
+from .certificate import EXTRA_DIGITS, certify, largest_violation, violation_for
 from .moves import fill
 from .problem import DualProblem, Solution
-from .problems import CURVATURE_FLOOR, FACTS, GIVEN, OVERFLOWS, solve_problems
-from .sources import in_single_precision
+from .problems import FACTS, GIVEN, OVERFLOWS, curvature_floor, solve_problems
+from .sources import Source, in_single_precision
 from .whole import gradient as whole_gradient
 from .whole import solve_whole
 from .working_sets import gradient, solve_by_working_sets
 
 STOPPING_RULES = ("relative", "libsvm")
+
+Rule: TypeAlias = tuple[float, bool, float, int]
+"""When to stop: tol, whether by LIBSVM's rule, the curvature's floor, and the limit on pair moves."""
 
 WHOLE = 1024
 """Up to this n the whole K (8 MB) is computed and all samples are optimised together."""
@@ -25,7 +30,15 @@ START_SAMPLE = 256
 OVERFLOW = "The kernel overflows or is NaN on the training samples. Scale the data first, for example with TargetScaler."
 
 
-def solve(problem: DualProblem, rows, *, tol=1e-6, stopping="relative", start=None, max_iter=-1) -> Solution:
+def solve(
+    problem: DualProblem,
+    rows: Source,
+    *,
+    tol: float = 1e-06,
+    stopping: str = "relative",
+    start: np.ndarray | None = None,
+    max_iter: int = -1,
+) -> Solution:
     """The optimum of ``problem`` for the kernel behind ``rows``.
 
     Parameters
@@ -42,7 +55,7 @@ def solve(problem: DualProblem, rows, *, tol=1e-6, stopping="relative", start=No
     """
     limit = max(10_000_000, 100 * rows.n) if max_iter < 0 else max_iter
     libsvm = stopping == "libsvm"
-    floor = CURVATURE_FLOOR * (1.0 if libsvm else typical_size(rows.diag) or 1.0)
+    floor = curvature_floor(rows.diag, libsvm)
     if rows.n <= WHOLE:
         K = np.ascontiguousarray(in_single_precision(rows.whole()) if libsvm else rows.whole())
         b, G = _begin(problem, K, rows.diag, tol, libsvm) if start is None else _begin_at(problem, K, start)
@@ -58,7 +71,9 @@ def solve(problem: DualProblem, rows, *, tol=1e-6, stopping="relative", start=No
     return _certified(b, G, facts, end, np.inf if libsvm else tol)
 
 
-def solve_again(problem, K, diag, lower, upper, rule, B, G) -> np.ndarray:
+def solve_again(
+    problem: DualProblem, K: np.ndarray, diag: np.ndarray, lower: np.ndarray, upper: np.ndarray, rule: Rule, B: np.ndarray, G: np.ndarray
+) -> np.ndarray:
     """Solve a problem for k pairs of bounds (k × n) on one K. Mutates B and G (k × n); returns the facts (k × FACTS) of ``problems``."""
     tol, libsvm, floor, limit = rule
     k = len(B)
@@ -71,13 +86,15 @@ def solve_again(problem, K, diag, lower, upper, rule, B, G) -> np.ndarray:
     return facts[0]
 
 
-def check_finite(G) -> None:
+def check_finite(G: np.ndarray) -> None:
     """Raise if a gradient, and so the kernel, is not finite."""
     if not np.isfinite(G).all():
         raise ValueError(OVERFLOW)
 
 
-def _certified(b, G, facts, end, most_gap):
+def _certified(
+    b: np.ndarray, G: np.ndarray, facts: tuple[float, float, float, float, float, float], end: tuple[int, bool, float], most_gap: float
+) -> Solution:
     """The solution with its certificate; it has converged only if the gap shows it."""
     rho, quadratic, scale, gap, size_of_sums, shortfall = facts
     moves, converged, curvature = end
@@ -86,8 +103,8 @@ def _certified(b, G, facts, end, most_gap):
     return Solution(b, G, rho, gap, quadratic, scale, size_of_sums, shortfall, int(moves), solved, curvature, asked)
 
 
-def _begin(problem, K, diag, tol, libsvm):
-    """Weights and gradient where ``solve_problems`` begins too: LIBSVM's start, or equal weights if optimal, or a computed point."""
+def _begin(problem: DualProblem, K: np.ndarray, diag: np.ndarray, tol: float, libsvm: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The start that ``solve_problems`` uses too: LIBSVM's, or equal weights if they are optimal, or a computed point."""
     p, lower, upper, n = problem.p, problem.lower, problem.upper, len(K)
     b, G = np.empty(n), np.empty(n)
     order, least = np.arange(n), lower
@@ -102,13 +119,13 @@ def _begin(problem, K, diag, tol, libsvm):
     return b, G
 
 
-def _begin_at(problem, K, start):
+def _begin_at(problem: DualProblem, K: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     b = _feasible(problem, start)
     return b, K @ b + problem.p
 
 
-def _start(problem, rows, libsvm):
-    """A computed feasible point: weights at the bound for the samples that equal weights (of some samples) describe worst."""
+def _start(problem: DualProblem, rows: Source, libsvm: bool) -> np.ndarray:
+    """A feasible point: weight at the bound for the samples that equal weights (on some samples) describe worst."""
     b = np.empty(rows.n)
     if libsvm:
         order = np.arange(rows.n)
@@ -120,7 +137,7 @@ def _start(problem, rows, libsvm):
     return b
 
 
-def _feasible(problem, start):
+def _feasible(problem: DualProblem, start: np.ndarray) -> np.ndarray:
     b = np.array(start, dtype=np.float64)
     slack = 1e-9 * max(np.abs(b).sum(), abs(problem.total))
     within = b.shape == problem.p.shape and ((problem.lower <= b) & (b <= problem.upper)).all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._jit import njit
+from .._jit import DRIVER, LOOP, njit
 from .certificate import EXTRA_DIGITS, duality_gap, is_stale, largest_violation, multiplier, spread_and_mass, violation_for
 from .moves import smo
 from .newton import polish, snap
@@ -15,18 +15,33 @@ COARSE = 1e5
 MOVES_PER_TURN = 0.25
 """Pair moves for each sample (at least 8) before Newton steps get their turn."""
 
+LIBSVM_TURN = 1000
+"""Pair moves in one call by LIBSVM's rule, which takes nothing but pair moves: one call stays short where it is interpreted."""
+
 PATIENCE = 20
-"""After this many turns a sufficiently small gap also ends the solve; after ten times as many, tol itself does: where samples
-coincide, many weights are equally good, and rounding keeps moving them."""
+"""After this many turns a sufficiently small gap also ends the solve; after ten times as many, a gap of tol does. If samples coincide,
+many weights are equally good, and rounding keeps moving them."""
 
 
-@njit(cache=True, nogil=True)
-def solve_whole(K, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, max_iter):
+@njit(interpreted=DRIVER)
+def solve_whole(
+    K: np.ndarray,
+    diag: np.ndarray,
+    p: np.ndarray,
+    b: np.ndarray,
+    G: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    tol: float,
+    libsvm: bool,
+    curvature_floor: float,
+    max_iter: int,
+) -> tuple[int, bool, float]:
     """Optimise all weights together until the stopping rule holds. Mutates b and G.
 
     LIBSVM's rule: pair moves until no pair violates by ``tol``. Ours: pair moves and Newton steps on the free weights in turn, until
     no pair violates by more than ``tol`` allows. Pair moves find the free weights early and the last digits late; Newton steps give
-    the last digits at once. If neither ends, the duality gap decides: see PATIENCE.
+    the last digits at once. If neither gets there, the duality gap decides: see PATIENCE.
 
     Returns the moves made, whether the rule was met within ``max_iter`` moves, and the smallest curvature met.
     """
@@ -35,7 +50,7 @@ def solve_whole(K, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, ma
     curvature_met = np.inf
     eps = tol if libsvm else violation_for(tol, b, G, p, diag, lower)
     goal = eps if libsvm else COARSE * eps
-    turn = max_iter if libsvm else max(int(MOVES_PER_TURN * b.size), 8)
+    turn = LIBSVM_TURN if libsvm else max(int(MOVES_PER_TURN * b.size), 8)
     violation = largest_violation(b, G, lower, upper)
     solved = violation < eps if libsvm else violation <= eps
     while not solved and moves < max_iter and not np.isnan(eps):
@@ -61,8 +76,8 @@ def solve_whole(K, diag, p, b, G, lower, upper, tol, libsvm, curvature_floor, ma
     return moves, solved, curvature_met
 
 
-@njit(cache=True, nogil=True)
-def gradient(K, p, b, G):
+@njit(interpreted=LOOP)
+def gradient(K: np.ndarray, p: np.ndarray, b: np.ndarray, G: np.ndarray) -> None:
     """G = Kb + p. Mutates G."""
     for t in range(b.size):
         G[t] = p[t]

@@ -7,6 +7,8 @@ import numpy as np
 from .certificate import is_stale, largest_violation, violation_for
 from .moves import smo
 from .newton import MOST_FREE, free_weights, polish, snap
+from .problem import DualProblem
+from .sources import Source
 
 WORKING_SET = 256
 """Samples that are optimised together."""
@@ -15,7 +17,9 @@ MOST_REFRESHES = 10
 """The limit on recomputing a gradient that lost digits to far-away rows."""
 
 
-def solve_by_working_sets(problem, rows, b, G, tol, stopping, floor, limit):
+def solve_by_working_sets(
+    problem: DualProblem, rows: Source, b: np.ndarray, G: np.ndarray, tol: float, stopping: str, floor: float, limit: int
+) -> tuple[int, bool, float]:
     """As ``solve_whole``, for a kernel that is not held whole. Mutates b and G."""
     moves, curvature, eps = 0, np.inf, tol
     for _ in range(MOST_REFRESHES):
@@ -36,7 +40,9 @@ def solve_by_working_sets(problem, rows, b, G, tol, stopping, floor, limit):
     return moves, largest_violation(b, G, problem.lower, problem.upper) <= eps, curvature
 
 
-def _improve(problem, rows, b, G, eps, floor, max_iter):
+def _improve(
+    problem: DualProblem, rows: Source, b: np.ndarray, G: np.ndarray, eps: float, floor: float, max_iter: int
+) -> tuple[int, float]:
     """Optimise one working set of the worst violators. Mutates b and G; returns moves and curvature."""
     W = _working_set(b, G, problem.lower, problem.upper)
     if W.size == 0:
@@ -50,7 +56,7 @@ def _improve(problem, rows, b, G, eps, floor, max_iter):
     return made, met
 
 
-def _polish(problem, rows, b, G):
+def _polish(problem: DualProblem, rows: Source, b: np.ndarray, G: np.ndarray) -> None:
     """Newton steps on the free weights, if these are few and the steps help. Mutates b and G."""
     F = free_weights(b, problem.lower, problem.upper)
     if not 2 <= F.size <= MOST_FREE:
@@ -64,7 +70,7 @@ def _polish(problem, rows, b, G):
         b[:], G[:] = moved, G_moved
 
 
-def _working_set(b, G, lower, upper):
+def _working_set(b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """Half a working set of the smallest gradients that may grow, half of the largest that may shrink."""
     up, down = np.flatnonzero(b < upper), np.flatnonzero(b > lower)
     if up.size == 0 or down.size == 0:
@@ -78,7 +84,7 @@ def _working_set(b, G, lower, upper):
     return np.union1d(up, down)
 
 
-def gradient(problem, rows, b):
+def gradient(problem: DualProblem, rows: Source, b: np.ndarray) -> np.ndarray:
     """Kb + p."""
     support = np.flatnonzero(b)
     return rows.times(support, b[support]) + problem.p

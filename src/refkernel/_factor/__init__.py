@@ -1,4 +1,4 @@
-"""Factorisations of the references' kernel matrix: one for the map, and a cheaper one where only inner products count.
+"""Factorisations of the references' kernel matrix: one for the map, and a cheaper one for inner products alone.
 
 Symbols as in ``feature_map``: ``K_RR`` (m × m), ``K_ZR = k(Z, R)``, ``mu`` the column means of K_RR, ``J = I - 11'/m``.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._jit import njit
+from .._jit import LOOP, njit
 
 
 def distinct_rows(R: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -19,8 +19,8 @@ def distinct_rows(R: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     return None if len(known) == len(R) else (np.unique(which, return_index=True)[1], which)
 
 
-@njit(cache=True, nogil=True)
-def column_means(K, counts):
+@njit(interpreted=LOOP)
+def column_means(K: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Column means of K, row i weighted by counts[i]."""
     mu = np.zeros(K.shape[1])
     m = 0.0
@@ -33,14 +33,16 @@ def column_means(K, counts):
     return mu
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc"})  # lets sums use vector registers
-def centred(K, mu, counts):
+@njit(fastmath={"reassoc"})  # lets sums use vector registers
+def centred(K: np.ndarray, mu: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """W^½ JKJ W^½ for the symmetric K, given its column means and the count of each row (W).
 
     Each row is shifted by its own mean, so that it sums to 0 up to rounding.
     """
     roots = np.sqrt(counts)
-    m = counts.sum()
+    m = 0.0
+    for i in range(counts.size):
+        m += counts[i]
     Kc = np.empty(K.shape)
     for i in range(mu.size):
         mean = 0.0

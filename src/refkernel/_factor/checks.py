@@ -1,4 +1,4 @@
-"""What references and their kernel matrix must fulfil before they are factorised."""
+"""Checks of references and their kernel matrix before it is factorised."""
 
 from __future__ import annotations
 

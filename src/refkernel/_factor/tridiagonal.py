@@ -65,7 +65,7 @@ class Tridiagonal:
             lam, S, _ = lapack.dstevd(self._d, e)
         return lam[:below], self._turned(S[:, :below])
 
-    def _turned(self, S):
+    def _turned(self, S: np.ndarray) -> np.ndarray:
         """QS, with S padded by zeros below."""
         U = np.zeros((self._d.size, S.shape[1]), order="F")
         U[: len(S)] = S
@@ -100,8 +100,8 @@ def low_rank_eigenpairs(Kc_RR: np.ndarray, floor: float) -> tuple[np.ndarray, np
     return lam, U
 
 
-@njit(cache=True, nogil=True)
-def leading_block(d, e, floor):
+@njit()
+def leading_block(d: np.ndarray, e: np.ndarray, floor: float) -> tuple[int, int]:
     """The number of eigenvalues of a tridiagonal matrix that reach the floor, and the size of the leading block for their vectors."""
     above, end = 0, 0
     pivots = np.empty(d.size)  # of floor·I - T, eliminated from the end: each negative one is an eigenvalue above the floor

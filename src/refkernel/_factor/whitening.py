@@ -1,4 +1,4 @@
-"""The factorisation behind a search: only inner products count, so the cheapest of three is used."""
+"""The factorisation behind a search. Only inner products matter there, so the cheapest of three ways is used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LARGE = 256
 
 
 class Whitening:
-    """The reference kernel's inner products, with no more work than they need.
+    """The reference kernel's inner products, at the lowest cost.
 
     If M - floor·I (M = Kc_RR + c 11'/m, or K_RR without centring; c is the mean eigenvalue) has a Cholesky factor, all eigenvalues
     of M exceed the floor: nothing is truncated, and the features of Z are Kc_ZR L^-T with M = LL'. If a few eigenvalues are below
@@ -81,7 +81,7 @@ class Whitening:
         if self.rank == 0:
             check_rank(0, m, floor, np.linalg.eigvalsh(K)[-1])
 
-    def _truncate(self, K, floor):
+    def _truncate(self, K: np.ndarray, floor: float) -> None:
         m = len(K)
         found = low_rank_eigenpairs(K, floor) if m > LARGE else None
         if found is None:
@@ -101,7 +101,7 @@ class Whitening:
         self._U_first = self._once(self._U[self._first].T).T
         self.K_first = (self._U_first * lam) @ self._U_first.T
 
-    def _set_first(self, K, dropped=None):
+    def _set_first(self, K: np.ndarray, dropped: np.ndarray | None = None) -> None:
         """K_first from K less the dropped eigenvalues' part."""
         K_first = K[self._first][:, self._first].copy()
         if self._dropped is not None:
@@ -132,7 +132,7 @@ class Whitening:
             K_first, Phi = self._once(rows[:, self._first]), self._solved(rows)
         return K_first, np.einsum("ij,ij->i", Phi, Phi)
 
-    def _rows(self, K_ZR):
+    def _rows(self, K_ZR: np.ndarray) -> np.ndarray:
         """Kc_ZR W^½, with Kc_ZR = (K_ZR - 1 mu') J, or K_ZR itself without centring, less the dropped directions if they are few."""
         rows = K_ZR - self.mu
         if self.center:
@@ -141,16 +141,16 @@ class Whitening:
             rows *= self._roots
         return rows if self._dropped is None else rows - (rows @ self._dropped) @ self._dropped.T
 
-    def _once(self, columns):
+    def _once(self, columns: np.ndarray) -> np.ndarray:
         """Columns of the first references, each counted once."""
         return columns if self._roots is None else columns / self._roots[self._first]
 
-    def _solved(self, rows):
+    def _solved(self, rows: np.ndarray) -> np.ndarray:
         """rows L^-T."""
         return lapack.dtrtrs(self._L, rows.T, lower=1)[0].T
 
 
-def _cholesky_above(M, floor):
+def _cholesky_above(M: np.ndarray, floor: float) -> np.ndarray | None:
     """The lower Cholesky factor of M if M - floor·I is positive definite, and None otherwise. Overwrites M."""
     diagonal = np.einsum("ii->i", M)
     diagonal -= floor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import Any
 
@@ -19,7 +20,15 @@ def main() -> None:
         if (error.name or "").partition(".")[0] not in NEEDED:
             raise
         sys.exit(f'The refkernel command needs {error.name}, which is not installed: pip install "refkernel[cli]"')
+    _show_log()
     command()
+
+
+def _show_log() -> None:
+    """What the library logs, one line each on stderr."""
+    log = logging.getLogger("refkernel")
+    log.addHandler(logging.StreamHandler())
+    log.setLevel(logging.INFO)
 
 
 def _app() -> Any:

@@ -39,8 +39,8 @@ LARGEST = 1e280
 """Exponents count as at most this, so that sums and ratios of them are numbers."""
 
 
-@njit(cache=True, nogil=True)
-def exponents(x, columns, rate, feature, begin, e):
+@njit()
+def exponents(x: np.ndarray, columns: np.ndarray, rate: np.ndarray, feature: np.ndarray, begin: int, e: np.ndarray) -> None:
     """Fill e (features × products) for one kind of product and the centres from ``begin`` on. Mutates e."""
     for g in range(e.shape[0]):
         for b in range(e.shape[1]):
@@ -55,16 +55,26 @@ def exponents(x, columns, rate, feature, begin, e):
                 sum_[b] = min(sum_[b] + r * np.sqrt(abs(v - column[b])), LARGEST)
 
 
-@njit(cache=True, nogil=True)
-def all_exponents(x, columns, rate, feature, e):
+@njit()
+def all_exponents(x: np.ndarray, columns: np.ndarray, rate: np.ndarray, feature: np.ndarray, e: np.ndarray) -> None:
     """Fill e (features × products) for all products. Mutates e."""
     m = columns.shape[1]
     for k in range(len(rate)):
         exponents(x, columns, rate[k], feature, 0, e[:, k * m : (k + 1) * m])
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})  # lets sums use vector registers
-def add_shapley(c, weight, size, t, w, before, after, integral, phi):
+@njit(fastmath={"reassoc", "contract"})  # lets sums use vector registers
+def add_shapley(
+    c: np.ndarray,
+    weight: np.ndarray,
+    size: int,
+    t: np.ndarray,
+    w: np.ndarray,
+    before: np.ndarray,
+    after: np.ndarray,
+    integral: np.ndarray,
+    phi: np.ndarray,
+) -> None:
     """Add weight · c_g · ∫ Π_{l≠g} (1 + t c_l) dt to phi_g, for ``size`` products side by side. Mutates all arrays after w.
 
     The product without g is that of the factors before g and of those after it: nothing is divided.
@@ -90,8 +100,17 @@ def add_shapley(c, weight, size, t, w, before, after, integral, phi):
         phi[g] += total
 
 
-@njit(cache=True, nogil=True)
-def shapley_of_sums(X, columns, rate, feature, weight, t, w, phi):
+@njit()
+def shapley_of_sums(
+    X: np.ndarray,
+    columns: np.ndarray,
+    rate: np.ndarray,
+    feature: np.ndarray,
+    weight: np.ndarray,
+    t: np.ndarray,
+    w: np.ndarray,
+    phi: np.ndarray,
+) -> None:
     """Add the Shapley values of Σ_i weight_i Π_g f_ig to phi. Mutates phi."""
     features, m = phi.shape[1], columns.shape[1]
     c, before, integral = np.empty((features, BLOCK)), np.empty((features, BLOCK)), np.empty((features, BLOCK))
@@ -107,8 +126,17 @@ def shapley_of_sums(X, columns, rate, feature, weight, t, w, phi):
                 add_shapley(c, weight[k * m + begin :], size, t, w, before, after, integral, phi[i])
 
 
-@njit(cache=True, nogil=True)
-def shapley_of_pairs(X, columns, rate, feature, pair, t, w, phi):
+@njit()
+def shapley_of_pairs(
+    X: np.ndarray,
+    columns: np.ndarray,
+    rate: np.ndarray,
+    feature: np.ndarray,
+    pair: np.ndarray,
+    t: np.ndarray,
+    w: np.ndarray,
+    phi: np.ndarray,
+) -> None:
     """Add the Shapley values of Σ_rs pair_rs Π_g f_rg f_sg to phi. Mutates phi."""
     features, m = phi.shape[1], len(pair)
     single = np.empty((features, m))
@@ -132,8 +160,8 @@ def shapley_of_pairs(X, columns, rate, feature, pair, t, w, phi):
                 add_shapley(c, weight, size, t, w, before, after, integral, phi[i])
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})  # lets sums use vector registers
-def totals(e, total, c):
+@njit(fastmath={"reassoc", "contract"})  # lets sums use vector registers
+def totals(e: np.ndarray, total: np.ndarray, c: np.ndarray) -> None:
     """Fill total with the sums of e over features, and c with exp(-total) - 1. Mutates total and c."""
     for b in range(total.size):
         total[b] = 1.0 / LARGEST  # where all exponents are 0, c / total is -1
@@ -144,8 +172,8 @@ def totals(e, total, c):
         c[b] = np.expm1(-total[b])
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})  # lets sums use vector registers
-def add_path(e, share, phi):
+@njit(fastmath={"reassoc", "contract"})  # lets sums use vector registers
+def add_path(e: np.ndarray, share: np.ndarray, phi: np.ndarray) -> None:
     """Add Σ_b share_b e_gb to phi_g. Mutates phi."""
     for g in range(e.shape[0]):
         added = 0.0
@@ -154,8 +182,8 @@ def add_path(e, share, phi):
         phi[g] += added
 
 
-@njit(cache=True, nogil=True, error_model="numpy")  # a test of each divisor would forbid vector registers
-def path_of_sums(X, columns, rate, feature, weight, phi):
+@njit()
+def path_of_sums(X: np.ndarray, columns: np.ndarray, rate: np.ndarray, feature: np.ndarray, weight: np.ndarray, phi: np.ndarray) -> None:
     """Add -Σ_i weight_i e_ig (1 - exp(-E_i)) / E_i to phi, E_i = Σ_g e_ig. Mutates phi."""
     features, m = phi.shape[1], columns.shape[1]
     e, total, share = np.empty((features, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
@@ -170,8 +198,8 @@ def path_of_sums(X, columns, rate, feature, weight, phi):
                 add_path(e[:, :size], share[:size], phi[i])
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"}, error_model="numpy")
-def path_of_pairs(X, columns, rate, feature, pair, phi):
+@njit(fastmath={"reassoc", "contract"})
+def path_of_pairs(X: np.ndarray, columns: np.ndarray, rate: np.ndarray, feature: np.ndarray, pair: np.ndarray, phi: np.ndarray) -> None:
     """Add -Σ_rs pair_rs (e_rg + e_sg) (1 - exp(-E_r - E_s)) / (E_r + E_s) to phi. Mutates phi."""
     features, m = phi.shape[1], len(pair)
     e, total, c, share = np.empty((features, m)), np.empty(m), np.empty(m), np.empty(m)
@@ -188,8 +216,10 @@ def path_of_pairs(X, columns, rate, feature, pair, phi):
         add_path(e, share, phi[i])
 
 
-@njit(cache=True, nogil=True)
-def neighbour_terms(Z, columns, index, weight, feature, terms):
+@njit()
+def neighbour_terms(
+    Z: np.ndarray, columns: np.ndarray, index: np.ndarray, weight: np.ndarray, feature: np.ndarray, terms: np.ndarray
+) -> None:
     """Add Σ_k weight_ik |z_ij - columns_j,index_ik| to terms_ig, g the feature of column j. Mutates terms."""
     for i in range(len(Z)):
         for k in range(index.shape[1]):

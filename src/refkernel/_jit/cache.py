@@ -1,4 +1,4 @@
-"""numba's ``njit``, with a cache that never makes an import fail and never serves stale code.
+"""Compiled code on disk: a cache that never makes an import fail and never serves stale code.
 
 numba keys the compiled code of a function on its own file, although functions of other files are compiled into it. Here the key
 covers every jitted file of the package. If nothing can be cached, functions are compiled in memory, with one warning.
@@ -11,30 +11,17 @@ import hashlib
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
-
-T = TypeVar("T")
 
 DIGITS = 16
 """Hexadecimal digits of the sources' hash in a file name: 64 bits tell all versions of a package apart."""
 
 
-def njit(*, cache: bool = True, **options: Any) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """``numba.njit`` with these options, cached if a folder can be written."""
-
-    def compiled(function: Callable[..., T]) -> Callable[..., T]:
-        dispatcher: Any = numba.njit(**options)(function)
-        if cache and dispatcher is not function:  # the same if NUMBA_DISABLE_JIT is set
-            dispatcher._cache = _cache_of(function)
-        return dispatcher
-
-    return compiled
-
-
-def _cache_of(function: Callable[..., Any]) -> FunctionCache | NullCache:
+def cache_of(function: Callable[..., Any]) -> FunctionCache | NullCache:
+    """Where the compiled code of a function is kept."""
     try:
         return _Cache(function)
     except RuntimeError as error:  # neither the package's folder nor the user's can be written
@@ -53,6 +40,15 @@ class _Cache(FunctionCache):
     """Functions whose files cannot be read are compiled again; those whose files cannot be written stay in memory."""
 
     _impl_class = _Files
+
+    def holds_code(self, target_context: Any) -> bool:
+        """Whether there is code for this processor, for arguments of any types."""
+        try:
+            target_context.refresh()
+            processor = self._index_key((), target_context.codegen())[1:]
+            return any(key[1:] == processor for key in self._cache_file._load_index())
+        except Exception:  # see load_overload
+            return False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
@@ -73,6 +69,9 @@ class _InMemory(NullCache):
     def __init__(self, error: Exception):
         self._error = error
 
+    def holds_code(self, target_context: Any) -> bool:
+        return False
+
     def save_overload(self, sig: Any, cres: Any) -> None:
         _warn(self._error)
 
@@ -80,7 +79,7 @@ class _InMemory(NullCache):
 @functools.cache
 def _state_of_sources() -> str:
     """A hash of all files of the package that mention njit."""
-    sources = (path.read_bytes() for path in sorted(Path(__file__).parent.rglob("*.py")))
+    sources = (path.read_bytes() for path in sorted(Path(__file__).parents[1].rglob("*.py")))
     return hashlib.sha256(b"".join(source for source in sources if b"njit" in source)).hexdigest()[:DIGITS]
 
 
