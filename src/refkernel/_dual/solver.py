@@ -17,9 +17,12 @@ from .working_sets import gradient, solve_by_working_sets
 STOPPING_RULES = ("relative", "libsvm")
 
 WHOLE = 1024
-"""Up to this n the whole K (8 MB) is computed and all samples are optimised together."""
+"""Up to this n the whole K (8 MB) may be held, and all samples are optimised together."""
 
-START_SAMPLE = 256
+ON_DEMAND = 512
+"""Beyond this n, kernels whose values are computed are faster without the whole K: most of its rows belong to samples without weight."""
+
+START_SAMPLE = 128
 """The number of samples whose mean replaces the mean of all if the start is computed without the whole kernel."""
 
 OVERFLOW = "The kernel overflows or is NaN on the training samples. Scale the data first, for example with TargetScaler."
@@ -43,7 +46,7 @@ def solve(problem: DualProblem, rows, *, tol=1e-6, stopping="relative", start=No
     limit = max(10_000_000, 100 * rows.n) if max_iter < 0 else max_iter
     libsvm = stopping == "libsvm"
     floor = CURVATURE_FLOOR * (1.0 if libsvm else typical_size(rows.diag) or 1.0)
-    if rows.n <= WHOLE:
+    if rows.n <= (WHOLE if libsvm or not rows.on_demand else min(WHOLE, ON_DEMAND)):
         K = np.ascontiguousarray(in_single_precision(rows.whole()) if libsvm else rows.whole())
         b, G = _begin(problem, K, rows.diag, tol, libsvm) if start is None else _begin_at(problem, K, start)
         check_finite(G)

@@ -1,6 +1,6 @@
 """Where the solver finds K: held whole, as explicit features, or as rows computed on demand and cached.
 
-Each offers ``n``, ``diag``, ``whole()`` (K, for small n), ``block(W)`` (K restricted to W), ``times(W, v)`` = K[:, W] v, and
+Each offers ``n``, ``diag``, ``on_demand`` (whether a row costs kernel values), ``whole()`` (K, for small n), ``block(W)`` (K restricted to W), ``times(W, v)`` = K[:, W] v, and
 ``add(G, W, v)``, which adds K[:, W] v to G and may cache the rows.
 """
 
@@ -44,6 +44,8 @@ def _share(work, n, m, kernel) -> None:
 class Dense:
     """K itself (n × n)."""
 
+    on_demand = False
+
     def __init__(self, K):
         self.K = K
         self.n = K.shape[0]
@@ -65,6 +67,8 @@ class Dense:
 class Features:
     """K = Phi Phi' from explicit features Phi (n × r); for large n, only blocks of K are formed."""
 
+    on_demand = False
+
     def __init__(self, Phi):
         self.Phi = Phi
         self.n = Phi.shape[0]
@@ -85,6 +89,8 @@ class Features:
 
 class Cached:
     """Rows of K computed on demand by ``kernel(X_rows, X)``; the most recently used stay, within ``cache_size`` MB."""
+
+    on_demand = True
 
     def __init__(self, kernel, X, cache_size):
         self.kernel = kernel
