@@ -39,7 +39,7 @@ def describe() -> str:
     blas = sorted({f"{library['internal_api']} {library.get('architecture', '')}".strip() for library in threadpool_info()})
     compiled = config.CPU_NAME or llvm.get_host_cpu_name()
     return (
-        f"Processor: {name()} ({llvm.get_host_cpu_name()}), {os.cpu_count()} cores; {', '.join(features()) or 'no vector instructions known'}\n"
+        f"Processor: {name()} ({llvm.get_host_cpu_name()}), {os.cpu_count()} cores; {', '.join(features()) or 'features unknown'}\n"
         f"Used: compiled code for {compiled}; {', '.join(blas)}; load {os.getloadavg()[0]:.1f}\n"
         f"Python {platform.python_version()}, NumPy {np.__version__}"
     )

@@ -489,7 +489,12 @@ def test_rows_are_validated_as_by_scikit_learn(X, reset):
             found = validate(model)
         except ValueError as error:
             return str(error)
-        return found.dtype, found.flags.c_contiguous, found.tolist(), {**vars(model), "feature_names_in_": list(vars(model).get("feature_names_in_", []))}
+        return (
+            found.dtype,
+            found.flags.c_contiguous,
+            found.tolist(),
+            {**vars(model), "feature_names_in_": list(vars(model).get("feature_names_in_", []))},
+        )
 
     assert answer(lambda model: validated(model, X, reset, False)) == answer(
         lambda model: validate_data(model, X, reset=reset, dtype=np.float64, order="C")

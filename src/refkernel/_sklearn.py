@@ -17,18 +17,24 @@ __all__ = ["BaseSearchCV", "QuickParams", "check_method_params", "safe_indexing"
 
 def validated(estimator: Any, X: Any, reset: bool, accept_sparse: str | bool) -> Any:
     """``validate_data`` for rows of doubles. Arrays that it would only look at skip its search for data frames: a third of a small fit."""
-    if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size and X.flags.c_contiguous and _is_expected(estimator, X, reset):
-        if reset:
-            estimator.n_features_in_ = X.shape[1]
-        return X
-    return validate_data(estimator, X, reset=reset, accept_sparse=accept_sparse, dtype=np.float64, order="C")
+    if not (_is_plain(X) and _is_expected(estimator, X, reset)):
+        return validate_data(estimator, X, reset=reset, accept_sparse=accept_sparse, dtype=np.float64, order="C")
+    if reset:
+        estimator.n_features_in_ = X.shape[1]
+    return X
+
+
+def _is_plain(X: Any) -> bool:
+    """Whether X is an array of finite doubles, row by row."""
+    if not (type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size and X.flags.c_contiguous):
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return math.isfinite(X.sum())
 
 
 def _is_expected(estimator: Any, X: np.ndarray, reset: bool) -> bool:
-    """Whether values are finite and columns those of fit, without names."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        finite = math.isfinite(X.sum())
-    return finite and not hasattr(estimator, "feature_names_in_") and (reset or estimator.n_features_in_ == X.shape[1])
+    """Whether the columns are those of fit, without names."""
+    return not hasattr(estimator, "feature_names_in_") and (reset or estimator.n_features_in_ == X.shape[1])
 
 
 class QuickParams(BaseEstimator):

@@ -1,7 +1,7 @@
 """Where the solver finds K: held whole, as explicit features, or as rows computed on demand and cached.
 
-Each offers ``n``, ``diag``, ``on_demand`` (whether a row costs kernel values), ``whole()`` (K, for small n), ``block(W)`` (K restricted to W), ``times(W, v)`` = K[:, W] v, and
-``add(G, W, v)``, which adds K[:, W] v to G and may cache the rows.
+Each offers ``n``, ``diag``, ``on_demand`` (whether rows are computed when they are asked for), ``whole()`` (K, for small n),
+``block(W)`` (K restricted to W), ``times(W, v)`` = K[:, W] v, and ``add(G, W, v)``, which adds K[:, W] v to G and may cache the rows.
 """
 
 from __future__ import annotations
