@@ -115,8 +115,8 @@ class OneClassClassifier(OutlierMixin, NestedParams):
             return self
         left_out = resolved_threshold(self.threshold, self.kernel_) == "loo" and training.targets.size > 1
         rows = self._source(samples, used)
-        if left_out and rows.on_demand and rows.n <= WHOLE:
-            rows = Dense(rows.whole())
+        if rows.on_demand and rows.n <= WHOLE and (left_out or not self.kernel_.positive_definite):
+            rows = Dense(rows.whole())  # leaving samples out and the check for indefinite kernels need it anyway
         check_values(rows.diag, samples)
         problem = make_problem(rows.diag)
         solution = self._solved(problem, rows)
