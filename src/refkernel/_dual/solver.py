@@ -22,8 +22,8 @@ WHOLE = 1024
 ON_DEMAND = 512
 """Beyond this n, kernels whose values are computed are faster without the whole K: most of its rows belong to samples without weight."""
 
-START_SAMPLE = 128
-"""The number of samples whose mean replaces the mean of all if the start is computed without the whole kernel."""
+START_SAMPLE, START_SHARE = 256, 8
+"""At most this many samples, and one in this many: their mean replaces the mean of all if the start is computed without the whole kernel."""
 
 OVERFLOW = "The kernel overflows or is NaN on the training samples. Scale the data first, for example with TargetScaler."
 
@@ -116,7 +116,7 @@ def _start(problem, rows, libsvm):
     if libsvm:
         order = np.arange(rows.n)
     else:
-        sample = np.unique(np.linspace(0, rows.n - 1, START_SAMPLE).astype(np.intp))
+        sample = np.unique(np.linspace(0, rows.n - 1, max(1, min(START_SAMPLE, rows.n // START_SHARE))).astype(np.intp))
         alike = problem.upper[sample] * min(problem.total / problem.upper[sample].sum(), 1.0)
         order = np.argsort(rows.times(sample, alike) + problem.p, kind="stable")
     fill(b, order, problem.lower, problem.upper, problem.total)
