@@ -23,7 +23,7 @@ ON_DEMAND = 512
 """Beyond this n, kernels whose values are computed are faster without the whole K: most of its rows belong to samples without weight."""
 
 START_SAMPLE, START_SHARE = 256, 8
-"""At most this many samples, and one in this many: their mean replaces the mean of all if the start is computed without the whole kernel."""
+"""At most this many samples, and one in this many; their mean replaces the mean of all where the start is computed without the whole K."""
 
 OVERFLOW = "The kernel overflows or is NaN on the training samples. Scale the data first, for example with TargetScaler."
 
