@@ -12,7 +12,7 @@ JITTED := $(addprefix tests/test_,solver.py kernels.py feature_map.py one_class.
 OLD_PROCESSOR = NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=Nehalem \
 	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python tools/cpu_features.py)"
 
-.PHONY: reproduce test test-old-processor test-bounds oldest wheel-test fuzz check docs linkcheck-local dist bench clean
+.PHONY: reproduce test test-old-processor test-bounds oldest wheel-test fuzz check docs linkcheck-local dist bench bench-other-processor clean
 
 reproduce: .venv/all
 	$(BIN)/refkernel reproduce --out results
@@ -66,11 +66,17 @@ dist: .venv/dist
 	touch $@
 
 bench: .venv/test
+	$(BIN)/python benchmarks/processor.py
 	$(BIN)/python benchmarks/bench_first_call.py
 	$(BIN)/python benchmarks/bench_fit.py
+	$(BIN)/python benchmarks/bench_import.py
 	$(BIN)/python benchmarks/bench_search.py
 	$(BIN)/python benchmarks/bench_paper.py
+	$(BIN)/python benchmarks/bench_paper.py --whole
 	$(BIN)/python benchmarks/bench_score.py
+
+bench-other-processor: .venv/test
+	NUMBA_CPU_NAME=generic OPENBLAS_CORETYPE=Haswell $(MAKE) bench
 
 clean:
 	rm -rf .venv .venv-oldest docs/_build docs/api docs/gallery

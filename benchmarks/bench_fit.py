@@ -49,7 +49,7 @@ def violation(model, X):
 def bench_fit():
     print(f"Fit and decision_function, RBF of the article's width, nu = {NU}, d = {FEATURES} (ms)")
     print(f"{'n':>6} {'':>9} {'SVDD':>9} {'OneClassSVM':>12} {'sklearn':>9} {'SVDD ×':>7} {'OCSVM ×':>8}   violation ours, sklearn")
-    for n in (100, 1_000, 3_000, 10_000):
+    for n in (100, 300, 1_000, 3_000, 10_000):
         X = np.random.default_rng(n).normal(size=(n, FEATURES))
         sigma = rk.RBF(1.0).fit(X).sigma
         models = {

@@ -12,8 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import OneClassSVM as LIBSVM
+from sklearn.utils.validation import validate_data
 
 import refkernel as rk
+from refkernel._sklearn import validated
 from refkernel.kernels import RBF
 
 SIGMA = 1.7
@@ -452,3 +454,48 @@ def test_a_data_frame_gives_no_warning_of_names():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rk.ReferenceResidual(random_state=0).fit(frame).predict(frame)
+
+
+X_PLAIN = np.random.default_rng(0).normal(size=(12, 3))
+WITH_NAN = np.where(np.eye(12, 3) > 0, np.nan, X_PLAIN)
+
+
+@pytest.mark.parametrize("reset", [True, False])
+@pytest.mark.parametrize(
+    "X",
+    [
+        X_PLAIN,
+        X_PLAIN.astype(np.float32),
+        np.asfortranarray(X_PLAIN),
+        X_PLAIN[::2],
+        X_PLAIN.tolist(),
+        pd.DataFrame(X_PLAIN, columns=["a", "b", "c"]),
+        np.full((12, 3), 1e308),
+        X_PLAIN[:, :2],
+        X_PLAIN[0],
+        X_PLAIN[:0],
+        WITH_NAN,
+        np.full((12, 3), np.inf),
+    ],
+    ids=["plain", "single", "fortran", "strided", "list", "frame", "overflowing-sum", "columns", "1-d", "empty", "nan", "inf"],
+)
+def test_rows_are_validated_as_by_scikit_learn(X, reset):
+    """The short way for plain arrays accepts, converts, remembers and refuses exactly what ``validate_data`` does."""
+
+    def answer(validate):
+        model = rk.SVDD()
+        model.n_features_in_ = 3
+        try:
+            found = validate(model)
+        except ValueError as error:
+            return str(error)
+        return (
+            found.dtype,
+            found.flags.c_contiguous,
+            found.tolist(),
+            {**vars(model), "feature_names_in_": list(vars(model).get("feature_names_in_", []))},
+        )
+
+    assert answer(lambda model: validated(model, X, reset, False)) == answer(
+        lambda model: validate_data(model, X, reset=reset, dtype=np.float64, order="C")
+    )

@@ -361,6 +361,24 @@ def test_cache_computes_a_row_once_while_it_stays():
     np.testing.assert_allclose(G, X[:, 0] * (0 + 1 + 2 + 0 + 3 + 0 + 2 + 1))
 
 
+@every_seed
+def test_rows_on_demand_are_fewer_than_the_whole_kernel_and_give_its_solution(seed):
+    """Where few samples carry weight, a kernel that computes its values computes less than half of them."""
+    values = []
+
+    class Counting(RBF):
+        def __call__(self, X, Z=None):
+            values.append(len(X) * (len(X) if Z is None else len(Z)))
+            return super().__call__(X, Z)
+
+    n = solver.ON_DEMAND + 200
+    X = np.random.default_rng(seed).normal(size=(n, 4))
+    K, problem = RBF(sigma=3.0)(X), one_class_svm(np.ones(n), 0.05, np.ones(n))
+    found = solve(problem, Cached(Counting(sigma=3.0), X, 200.0))
+    assert_optimal(problem, K, found)
+    assert sum(values) < n * n / 2
+
+
 @pytest.mark.parametrize("working_set", [2, 8, 30])
 @pytest.mark.parametrize("cache", [1, 5, 80])
 @every_seed

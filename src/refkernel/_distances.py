@@ -111,11 +111,16 @@ def root_mean_squared_distance(X: Any, sample_weight: np.ndarray | None = None) 
         return float(np.sqrt(max(2.0 * (np.average(squared_norms(X), weights=w) - mean @ mean), 0.0)))
     Y = np.asarray(X, dtype=np.float64)
     Y = Y - Y[0]
-    Y -= np.average(Y, axis=0, weights=sample_weight)
+    Y -= _mean(Y, sample_weight)
     unit = np.abs(Y).max(initial=0.0)
     if not unit:
         return 0.0
-    return float(unit * np.sqrt(2.0 * np.average(squared_norms(Y / unit), weights=sample_weight)))
+    return float(unit * np.sqrt(2.0 * _mean(squared_norms(Y / unit), sample_weight)))
+
+
+def _mean(values: np.ndarray, weights: np.ndarray | None) -> Any:
+    """The mean along the first axis; without weights by the call that costs least."""
+    return values.mean(axis=0) if weights is None else np.average(values, axis=0, weights=weights)
 
 
 NEIGHBOURS = 5

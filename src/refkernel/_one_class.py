@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from scipy.linalg import lapack
 from sklearn.base import OutlierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ._blocks import times
 from ._distances import squared_norms
@@ -25,6 +25,7 @@ from ._dual.sources import Cached, Dense, Features
 from ._explicit.solver import solve_features, takes_over
 from ._left_out import LeftOutModels, Targets, finite_scores
 from ._params import NestedParams
+from ._sklearn import validated
 from ._streamed import fit_large, fit_source, has_features
 from ._training import TrainingRows, training_rows
 from ._typing import MatrixLike, RandomStateLike
@@ -112,12 +113,15 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         if self._exceeds_memory(samples):
             self._warn_about(*fit_large(self, samples, used, signed_weight))
             return self
+        left_out = resolved_threshold(self.threshold, self.kernel_) == "loo" and training.targets.size > 1
         rows = self._source(samples, used)
+        if rows.on_demand and rows.n <= WHOLE and (left_out or not self.kernel_.positive_definite):
+            rows = Dense(rows.whole())  # leaving samples out and the check for indefinite kernels need it anyway
         check_values(rows.diag, samples)
         problem = make_problem(rows.diag)
         solution = self._solved(problem, rows)
         self._store(samples, used, solution, rows)
-        if resolved_threshold(self.threshold, self.kernel_) == "loo" and training.targets.size > 1:
+        if left_out:
             solution = self._follow_new_samples(problem, rows, solution, signed_weight)
         self._warn_about(solution, rows, samples[used] if self.classifier.uses_diag else None)
         return self
@@ -296,8 +300,7 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         return given
 
     def _validated(self, X: Any, kernel: Kernel, reset: bool) -> Any:
-        X = validate_data(self, X, reset=reset, accept_sparse="csr" if kernel.accepts_sparse else False, dtype=np.float64, order="C")
-        return kernel.checked(X, training=reset)
+        return kernel.checked(validated(self, X, reset, "csr" if kernel.accepts_sparse else False), training=reset)
 
     def _check_params(self) -> None:
         """Raise for parameters that are wrong for any data."""

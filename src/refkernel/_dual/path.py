@@ -106,8 +106,8 @@ def solve_path(K: np.ndarray, family: Family, outliers: int = 0) -> Path:
     K_single = in_single_precision(K) if family.libsvm.any() else K
     rules = family.total, family.tol, family.libsvm, family.begin, floor, family.max_moves
     solve_problems(K, K_single, diag, p, lower, upper, *rules, B, G, facts)
-    rho, quadratic, scale, gap, size_of_sums, shortfall, converged, _, _ = np.moveaxis(facts, -1, 0)
+    rho, quadratic, scale, gap, size_of_sums, shortfall, converged, _, _ = facts.transpose(2, 0, 1)
     shortfall[:, family.libsvm] = 0.0  # LIBSVM's threshold is rho, wherever it stopped
     certified = family.libsvm | (gap <= family.tol)
-    asked = np.broadcast_to(np.where(family.libsvm, 0.0, EXTRA_DIGITS * family.tol), rho.shape)
+    asked = np.where(family.libsvm, 0.0, EXTRA_DIGITS * family.tol)
     return Path(B, rho, quadratic, scale, gap, size_of_sums, shortfall, (converged > 0) & certified, asked)

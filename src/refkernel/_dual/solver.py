@@ -22,10 +22,13 @@ Rule: TypeAlias = tuple[float, bool, float, int]
 """When to stop: tol, whether by LIBSVM's rule, the curvature's floor, and the limit on pair moves."""
 
 WHOLE = 1024
-"""Up to this n the whole K (8 MB) is computed and all samples are optimised together."""
+"""Up to this n the whole K (8 MB) may be held, and all samples are optimised together."""
 
-START_SAMPLE = 256
-"""The number of samples whose mean replaces the mean of all if the start is computed without the whole kernel."""
+ON_DEMAND = 512
+"""Beyond this n, kernels whose values are computed are faster without the whole K: most of its rows belong to samples without weight."""
+
+START_SAMPLE, START_SHARE = 256, 8
+"""At most this many samples, and one in this many; their mean replaces the mean of all where the start is computed without the whole K."""
 
 OVERFLOW = "The kernel overflows or is NaN on the training samples. Scale the data first, for example with TargetScaler."
 
@@ -56,7 +59,7 @@ def solve(
     limit = max(10_000_000, 100 * rows.n) if max_iter < 0 else max_iter
     libsvm = stopping == "libsvm"
     floor = curvature_floor(rows.diag, libsvm)
-    if rows.n <= WHOLE:
+    if rows.n <= (WHOLE if libsvm or not rows.on_demand else min(WHOLE, ON_DEMAND)):
         K = np.ascontiguousarray(in_single_precision(rows.whole()) if libsvm else rows.whole())
         b, G = _begin(problem, K, rows.diag, tol, libsvm) if start is None else _begin_at(problem, K, start)
         check_finite(G)
@@ -130,7 +133,7 @@ def _start(problem: DualProblem, rows: Source, libsvm: bool) -> np.ndarray:
     if libsvm:
         order = np.arange(rows.n)
     else:
-        sample = np.unique(np.linspace(0, rows.n - 1, START_SAMPLE).astype(np.intp))
+        sample = np.unique(np.linspace(0, rows.n - 1, max(1, min(START_SAMPLE, rows.n // START_SHARE))).astype(np.intp))
         alike = problem.upper[sample] * min(problem.total / problem.upper[sample].sum(), 1.0)
         order = np.argsort(rows.times(sample, alike) + problem.p, kind="stable")
     fill(b, order, problem.lower, problem.upper, problem.total)

@@ -45,6 +45,8 @@ class Source(Protocol):
 
     n: int
     diag: np.ndarray
+    on_demand: bool
+    """Whether rows are computed when they are asked for."""
 
     def whole(self) -> np.ndarray:
         """K itself, for small n."""
@@ -61,6 +63,8 @@ class Source(Protocol):
 
 class Dense:
     """K itself (n × n)."""
+
+    on_demand = False
 
     def __init__(self, K: np.ndarray) -> None:
         self.K = K
@@ -83,6 +87,8 @@ class Dense:
 class Features:
     """K = Phi Phi' from explicit features Phi (n × r); for large n, only blocks of K are formed."""
 
+    on_demand = False
+
     def __init__(self, Phi: np.ndarray) -> None:
         self.Phi = Phi
         self.n = Phi.shape[0]
@@ -103,6 +109,8 @@ class Features:
 
 class Cached:
     """Rows of K computed on demand by ``kernel(X_rows, X)``; the most recently used stay, within ``cache_size`` MB."""
+
+    on_demand = True
 
     def __init__(self, kernel: Any, X: Any, cache_size: float) -> None:
         self.kernel = kernel

@@ -10,9 +10,11 @@ from .._jit import LOOP, njit
 def distinct_rows(R: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Row numbers of the first of each distinct row, and for every row which of these it equals; None if no row repeats."""
     with np.errstate(over="ignore", invalid="ignore"):
-        _, group, sizes = np.unique(R.sum(axis=1), return_inverse=True, return_counts=True)
-    if sizes.size == len(R):
+        sums = R.sum(axis=1)
+    ordered = np.sort(sums)
+    if (ordered[:-1] < ordered[1:]).all():  # false beside a NaN
         return None
+    _, group, sizes = np.unique(sums, return_inverse=True, return_counts=True)
     known: dict[int | bytes, int] = {}
     alike = sizes[group] > 1  # equal rows have equal sums
     which = np.array([known.setdefault((R[i] + 0.0).tobytes() if alike[i] else i, len(known)) for i in range(len(R))])  # -0.0 is 0.0

@@ -16,7 +16,7 @@ certificate.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -36,6 +36,9 @@ ARTICLE_CLASSIFIERS, VARIANTS = tuple(CLASSIFIER_NAMES), tuple(VARIANT_NAMES)
 ROUTES = ("kernel", "mapping")
 SOLVERS = ("article", "exact")
 KERNELS = tuple(RBF(scale=scale) for scale in SCALES)
+Fold: TypeAlias = tuple[np.ndarray, np.ndarray]
+"""Rows to train on, and rows to test on."""
+
 REFERENCES = {"base": None, **{f"case{k}": case(k) for k in range(1, 8)}}
 
 
@@ -113,7 +116,7 @@ class Unit:
         key = [self.run_seed, *self.task.encode(), self.split, self.repeat]
         return np.random.SeedSequence(key).generate_state(FOLDS + 2)
 
-    def folds(self, n: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    def folds(self, n: int) -> list[Fold]:
         """(train, test) rows of a random FOLDS-fold split of n rows, each in the order of the data."""
         parts = np.array_split(np.random.RandomState(self.seeds[0]).permutation(n), FOLDS)
         return [(np.setdiff1d(np.arange(n), test), np.sort(test)) for test in parts]

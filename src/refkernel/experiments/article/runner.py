@@ -21,7 +21,7 @@ from ...model_selection.grams import Grams
 from ...model_selection.scoring import as_scoring, rates
 from ..selection import first_best, score_columns
 from ..units import Progress, no_progress, run_units
-from .protocol import EIGENVALUE_FLOOR, FOLDS, KERNELS, REFERENCES, SCALES, VALUES, Settings, Unit, formulations, source
+from .protocol import EIGENVALUE_FLOOR, FOLDS, KERNELS, REFERENCES, SCALES, VALUES, Fold, Settings, Unit, formulations, source
 
 KEYS = ("classifier", "route", "variant", "task", "split", "repeat")
 COLUMNS = (*KEYS, "gmean", "tpr", "tnr", "scale", "parameter", "rank", "seed", "seconds")
@@ -35,11 +35,11 @@ def run_unit(unit: Unit, settings: Settings, data_dir: StrPath | None = None) ->
         start, clock = time.perf_counter(), Clock()
         data = load_task(unit.task, unit.split, splits=settings.splits, data_dir=data_dir)
         cells = settings.cells()
-        needed = {source(*cell) for cell in cells}
+        needed, folds = {source(*cell) for cell in cells}, unit.folds(len(data.y_train))
         found: dict[tuple[str, str, str], dict[str, Any]] = {}
         for variant in dict.fromkeys(variant for _, _, variant in needed):
             pairs = sorted((c, r) for c, r, v in needed if v == variant)
-            found |= _run_variant(unit, settings.solver, data, variant, pairs, clock)
+            found |= _run_variant(unit.seeds, folds, settings.solver, data, variant, pairs, clock)
         seconds = (time.perf_counter() - start) / len(cells)
     facts = {**unit.key, "seed": int(unit.seeds[0]), "seconds": round(seconds, 6)}
     rows = []
@@ -51,13 +51,12 @@ def run_unit(unit: Unit, settings: Settings, data_dir: StrPath | None = None) ->
 
 
 def _run_variant(
-    unit: Unit, solver: str, data: Split, variant: str, pairs: list[tuple[str, str]], clock: Clock
+    seeds: np.ndarray, folds: list[Fold], solver: str, data: Split, variant: str, pairs: list[tuple[str, str]], clock: Clock
 ) -> dict[tuple[str, str, str], dict[str, Any]]:
     """{(classifier, route, variant): result} for the (classifier, route) pairs, all on the same folds and references."""
-    seeds = unit.seeds
     work = {pair: formulations(pair[1], solver)[pair[0]] for pair in pairs}
     scores = np.zeros((FOLDS, len(SCALES), len(pairs), len(VALUES)))
-    for fold, (train, test) in enumerate(unit.folds(len(data.y_train))):
+    for fold, (train, test) in enumerate(folds):
         y_test = data.y_train[test]
         samples = _samples(data.X_train[train], data.y_train[train], data.X_train[test], variant, seeds[1 + fold], clock)
         grams = samples.grams(KERNELS)

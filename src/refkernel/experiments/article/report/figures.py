@@ -99,7 +99,7 @@ def draw_choices(classifier: str, route: str, shares: dict[str, pd.DataFrame]) -
         for number, (variant, share) in enumerate(shares.items()):
             x, y = wide * (number % PANEL_COLUMNS), high * (rows - 1 - number // PANEL_COLUMNS)
             _heat_map(axes, x, y, share.to_numpy(), highest)
-            axes.text(x, y + len(scales) + 0.3, variant_name(variant), fontsize=9)
+            axes.text(x, y + len(scales) + 0.3, variant_name(variant), fontsize=9, in_layout=False)
         at_x = [wide * column + 0.5 + k for column in range(min(PANEL_COLUMNS, len(shares))) for k in range(len(parameters))]
         at_y = [high * row + 0.5 + k for row in range(rows) for k in range(len(scales))]
         axes.set_xticks(at_x, [f"{parameters[k % len(parameters)]:g}" for k in range(len(at_x))], fontsize=7.5)
@@ -123,7 +123,7 @@ def _heat_map(axes: Axes, x: float, y: float, share: np.ndarray, highest: float)
     for (i, j), value in np.ndenumerate(share):
         if value >= 0.005:
             colour = "white" if value > DARK_CELL * highest else "black"
-            axes.text(x + j + 0.5, y + i + 0.5, f"{100 * value:.0f}", ha="center", va="center", fontsize=7, color=colour)
+            axes.text(x + j + 0.5, y + i + 0.5, f"{100 * value:.0f}", ha="center", va="center", fontsize=7, color=colour, in_layout=False)
 
 
 def _favourite(share: pd.DataFrame) -> str:
