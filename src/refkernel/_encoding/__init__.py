@@ -2,5 +2,6 @@
 
 from .column import CATEGORY, CONSTANT, DATE, NUMBER, Column
 from .encoder import TableEncoder
+from .portions import by_columns, by_rows
 
-__all__ = ["CATEGORY", "CONSTANT", "DATE", "NUMBER", "Column", "TableEncoder"]
+__all__ = ["CATEGORY", "CONSTANT", "DATE", "NUMBER", "Column", "TableEncoder", "by_columns", "by_rows"]

@@ -48,6 +48,9 @@ WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 NUMBER_WORDS = ("inf", "infinity", "nan")
 """Words that Python reads as numbers, and that may name a column."""
 
+UNPACKED = 5
+"""How many times larger than its compressed file a text is taken to be."""
+
 GZIP_MARK = b"\x1f\x8b"
 BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
@@ -139,6 +142,7 @@ class CsvTable:
         self._size = path.stat().st_size
         self._position: Callable[[], int] = lambda: 0
         self.notes: list[str] = []
+        self.is_flat, self.size = True, self._size * (UNPACKED if is_gzip(path) else 1)
         self._is_checked = False
 
     def blocks(self) -> Iterator[pd.DataFrame]:
@@ -289,20 +293,24 @@ class CsvTable:
 
 
 class ParquetTable:
-    """A Parquet file; ``blocks`` gives its rows, every column with its type."""
+    """A Parquet file; ``blocks`` gives its rows, every column with its type, and ``column`` one of its columns.
+
+    ``file`` is the Parquet file of a table that was read from ``path``, if that is another, with the names of the table's columns.
+    """
 
     decimal = "."
     delimiter = ","
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, file: Any = None, names: list[str] | None = None) -> None:
         self.path = path
         parquet = import_parquet()
         try:
-            self._file = parquet.ParquetFile(path)
+            self._file = parquet.ParquetFile(path if file is None else file)
         except pa.ArrowInvalid as error:
             raise TableError(f"{path} is not a Parquet file, or a broken one: {error} Write it again, or end its name in .csv.") from error
-        self.names = checked_names(self._file.schema_arrow.names, path)
+        self.names = names or checked_names(self._file.schema_arrow.names, path)
         self._rows, self._read = self._file.metadata.num_rows, 0
+        self.is_flat, self.size = self._file.metadata.num_columns == len(self.names), 8 * self._rows * len(self.names)
         self.notes: list[str] = []
 
     def blocks(self) -> Iterator[pd.DataFrame]:
@@ -313,6 +321,14 @@ class ParquetTable:
         for batch in self._file.iter_batches(batch_size=BLOCK_ROWS):
             self._read += batch.num_rows
             yield pa.table([_plain(column) for column in batch.columns], names=self.names).to_pandas(types_mapper=pd.ArrowDtype)
+
+    def __len__(self) -> int:
+        return int(self._rows)
+
+    def column(self, name: str) -> pd.Series:
+        """All rows of one column, of a file whose columns are not nested."""
+        chunks = [_plain(chunk) for chunk in self._file.reader.read_column(self.names.index(name)).chunks]
+        return pa.table([pa.chunked_array(chunks)], names=[name]).to_pandas(types_mapper=pd.ArrowDtype)[name]
 
     def share_read(self) -> float:
         """How much of the file has been read, from 0 to 1."""
