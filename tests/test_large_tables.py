@@ -124,7 +124,7 @@ def test_a_full_disk_is_named_and_leaves_no_file(tmp_path, monkeypatch, ending):
     path = written(table(60_000), tmp_path, ending)
     monkeypatch.setattr(stored, "MOST_HELD_BYTES", 0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **options: open("/dev/full", "w+b"))
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **options: open("/dev/full", "w+b"))  # noqa: SIM115
     with pytest.raises(TableError, match=r"folder for temporary files .* is full after [\d,]+ rows? .*TMPDIR"):
         fit_file(path, Recipe(impute="median"), Rows(), CsvFormat())
     assert list(tmp_path.iterdir()) == [path]
@@ -138,4 +138,5 @@ def test_other_errors_of_the_disk_are_not_hidden():
 def test_what_needs_all_rows_in_memory_gets_them():
     assert not Recipe(model="svdd", references="none").reads_blocks
     assert not Recipe(model="svdd", search=True).reads_blocks
-    assert Recipe().reads_blocks and Recipe(model="ocsvm").reads_blocks
+    assert Recipe().reads_blocks
+    assert Recipe(model="ocsvm").reads_blocks

@@ -18,7 +18,7 @@ from ._explicit.solver import FEASIBLE, sample_start
 from ._explicit.terms import Terms
 from .kernels.base import Kernel
 from .sources import Source
-from .sources.labels import SAMPLED_ROWS, Labels, sampled
+from .sources.labels import SAMPLED_ROWS, Labels, in_source, sampled
 from .sources.local import ArraySource
 
 Fit: TypeAlias = tuple[Solution, Features, np.ndarray]
@@ -56,7 +56,7 @@ def fit_source(model: Any, source: Source, y: Any, sample_weight: Any, kernel: K
     model.kernel_ = kernel.resolve(training, weight[training.targets], model.random_state)
     drawn = getattr(model.kernel_, "reference_indices_", None)
     if drawn is not None:
-        model.kernel_.reference_indices_ = np.where(drawn >= 0, index[np.maximum(drawn, 0)], drawn)
+        model.kernel_.reference_indices_ = in_source(drawn, index)
     found = _fitted(model, source, n, labels.signed(model), X, index, keep_all=False)
     return _stored(model, found, source.rows_at(found.kept.index), X)
 

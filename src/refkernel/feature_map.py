@@ -28,7 +28,7 @@ from ._typing import MatrixLike, RandomStateLike
 from .kernels import Kernel, KernelLike, as_kernel
 from .references import ReferencesLike, as_strategy
 from .sources import Source, as_source, is_source
-from .sources.labels import Labels, sampled
+from .sources.labels import Labels, in_source, sampled
 
 __all__ = ["NPT", "ReferenceKernel", "ReferenceMap"]
 
@@ -79,7 +79,7 @@ class ReferenceFit(NestedParams, Kernel):
         rows, index = sampled(source, labels, self.random_state)
         self.n_features_in_ = source.n_columns
         drawn = self._fit_rows(kernel, labels.chosen(index).training(rows)[0]).reference_indices_
-        self.reference_indices_ = np.where(drawn >= 0, index[np.maximum(drawn, 0)], drawn)
+        self.reference_indices_ = in_source(drawn, index)
         return self
 
     def _fit_rows(self, kernel: Kernel, rows: TrainingRows) -> Self:

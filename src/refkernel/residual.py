@@ -18,7 +18,7 @@ from .feature_map import ReferenceMap
 from .kernels import KernelLike, as_kernel
 from .references import GENERATED, ReferencesLike, Subset
 from .sources import Source, as_source, is_source
-from .sources.labels import Labels, sampled
+from .sources.labels import Labels, in_source, sampled
 
 __all__ = ["ReferenceResidual"]
 
@@ -126,8 +126,12 @@ class ReferenceResidual(OutlierMixin, NestedParams):
         self._fit_map(self.references, training)
         self.held_out_ = self._held_out(training)
         score = -self.map_.residual(samples[self.held_out_], self.rank_)
-        size = np.median(np.abs(self.map_.kernel_.diag(samples[self.held_out_])))
-        self.offset_ = _quantile(score, weight[self.held_out_], nu) - self.map_.precision * float(size)
+        return self._set_threshold(score, weight[self.held_out_], samples[self.held_out_], nu)
+
+    def _set_threshold(self, score: np.ndarray, weight: np.ndarray, samples: Any, nu: float) -> Self:
+        """Reject a share nu of the weight; the slack for rounding follows the size of some samples."""
+        size = np.median(np.abs(self.map_.kernel_.diag(samples)))
+        self.offset_ = _quantile(score, weight, nu) - self.map_.precision * float(size)
         return self
 
     def _fit_source(self, source: Source, labels: Labels, nu: float) -> Self:
@@ -135,15 +139,13 @@ class ReferenceResidual(OutlierMixin, NestedParams):
         found, index = sampled(source, labels, self.random_state)
         self.n_features_in_ = source.n_columns
         is_default = isinstance(self.references, str) and self.references == "subset"
-        self._fit_map(Subset(min(MOST_REFERENCES, len(found) // 2)) if is_default else self.references, labels.chosen(index).training(found)[0])
-        drawn = self.map_.reference_indices_
-        self.map_.reference_indices_ = np.where(drawn >= 0, index[np.maximum(drawn, 0)], drawn)
+        references = Subset(max(1, min(MOST_REFERENCES, len(found) // 2))) if is_default else self.references
+        self._fit_map(references, labels.chosen(index).training(found)[0])
+        self.map_.reference_indices_ = in_source(self.map_.reference_indices_, index)
         training, weight = labels.training(range(len(source)))
         self.held_out_ = self._held_out(training)
         score = np.asarray(source.apply(self._score))[self.held_out_]
-        size = np.median(np.abs(self.map_.kernel_.diag(found)))
-        self.offset_ = _quantile(score, weight[self.held_out_], nu) - self.map_.precision * float(size)
-        return self
+        return self._set_threshold(score, weight[self.held_out_], found, nu)
 
     def _fit_map(self, references: ReferencesLike, training: TrainingRows) -> None:
         reference_map = ReferenceMap(self.kernel, references, self.center, self.eigenvalue_floor, self.random_state)

@@ -11,6 +11,7 @@ import errno
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from ..exceptions import TableError
 from ..sources import Source
 from ..sources.base import Block
 from .columns import Feature, learn_columns
-from .reading import CsvTable, ParquetTable, Table, pa
+from .reading import CsvTable, ParquetTable, Table
 from .wording import counted
 
 MOST_HELD_BYTES = 1 << 25
@@ -36,7 +37,9 @@ PORTION_CELLS = 1 << 20
 
 def is_large(table: Table) -> bool:
     """Whether a table is to be read column by column: those of Parquet files are flat, and of CSV files Arrow makes them."""
-    return pa is not None and isinstance(table, CsvTable | ParquetTable) and table.is_flat and table.size > MOST_HELD_BYTES
+    return (
+        find_spec("pyarrow") is not None and isinstance(table, CsvTable | ParquetTable) and table.is_flat and table.size > MOST_HELD_BYTES
+    )
 
 
 class RawColumns:
@@ -179,6 +182,7 @@ def _write(file: Any, feature: Feature, column: np.ndarray) -> None:
 
 def _by_column(table: Table, progress: Callable[[str], None]) -> ParquetTable:
     """The text of a CSV file as a temporary Parquet file, whose columns can be read one by one."""
+    import pyarrow as pa
     import pyarrow.parquet as parquet
 
     schema = pa.schema([(name, pa.string()) for name in table.names])
