@@ -22,8 +22,9 @@ from .sources.labels import Labels, in_source, sampled
 
 __all__ = ["ReferenceResidual"]
 
-MOST_REFERENCES = 1_000
-"""References of a source by default: their factorisation takes about a second, whatever the number of rows."""
+MOST_REFERENCES = 300
+"""References of a source by default: scoring a row costs their square. On five tables of 49,000 to 619,000 rows, 1,000 raise the AUROC by
+0.000 to 0.028."""
 
 WHOLE_SHARE = 1e-9
 """Shares (of weights, of variance) that differ by less than this differ only by rounding: 0.29 · 100 is 28.999999999999996."""
@@ -47,7 +48,7 @@ class ReferenceResidual(OutlierMixin, NestedParams):
         better on ADBench's tables and on the article's tasks (``docs/which_one.md``).
     references : str, array of shape (m, n_features) or strategy, default="subset"
         Where the references come from: see :class:`ReferenceMap`. Known outliers cannot be among them: their residual would be 0.
-        "subset" is half of the targets, or 1,000 rows of a source (:mod:`refkernel.sources`).
+        "subset" is half of the targets, or 300 rows of a source (:mod:`refkernel.sources`).
     nu : float in (0, 1], default=0.1
         The share of these targets to reject: as many as possible without exceeding nu, but never all.
     rank : int or float in (0, 1), optional
