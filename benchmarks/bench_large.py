@@ -1,7 +1,8 @@
 """Many rows: map + classifier, plain kernels, memory, Dask, real tables, in one run: `python benchmarks/bench_large.py [part ...]`.
 
 What counts is the ratio of two times taken in turn on the same machine (the best of some rounds); peak memory is that of a new process.
-Parts: map, growth, memory, plain, busy, references, stream, dask (needs the extra), tables (needs REFKERNEL_DATA), huge (n = 1e7, slow).
+Parts: map, growth, memory, plain, busy, references, stream, dask (needs the extra), tables (needs REFKERNEL_DATA), files (refkernel fit).
+Only if they are named: auto (AutoDetector on the tables), huge (n = 1e7), plot (draws what growth wrote to growth.csv).
 """
 
 from __future__ import annotations
@@ -17,10 +18,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from sklearn.ensemble import IsolationForest
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import SGDOneClassSVM
-from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import OneClassSVM as SklearnOneClassSVM
 
@@ -35,15 +34,20 @@ def rows(n, seed=0):
     return np.random.default_rng(seed).normal(size=(n, FEATURES))
 
 
-def best_times(calls, rounds):
-    """The best time of each call, in turn."""
-    best = dict.fromkeys(calls, np.inf)
+def best_costs(calls, rounds):
+    """(seconds, processor seconds) of the quickest round of each call, in turn."""
+    best = dict.fromkeys(calls, (np.inf, np.inf))
     for _ in range(rounds):
         for name, call in calls.items():
-            start = time.perf_counter()
+            start, used = time.perf_counter(), time.process_time()
             call()
-            best[name] = min(best[name], time.perf_counter() - start)
+            best[name] = min(best[name], (time.perf_counter() - start, time.process_time() - used))
     return best
+
+
+def best_times(calls, rounds):
+    """The best time of each call, in turn."""
+    return {name: seconds for name, (seconds, _) in best_costs(calls, rounds).items()}
 
 
 def objective(w, rho, Phi):
@@ -76,17 +80,42 @@ def bench_map():
 
 def bench_growth():
     print(f"\nGrowth: seconds to fit SVDD behind a map of m references, d = {FEATURES} (best of 3)")
+    measured = []
     for title, sizes in (
         ("n", [(n, REFERENCES) for n in (10_000, 30_000, 100_000, 300_000, 1_000_000)]),
         ("m", [(100_000, m) for m in (100, 300, 1000, 2000)]),
     ):
-        print(f"  {title:>9} {'seconds':>9} {'us a row':>9} {'passes':>7} {'gap':>8}")
+        print(f"  {title:>9} {'seconds':>9} {'processor s':>11} {'us a row':>9} {'passes':>7} {'gap':>8}")
         for n, m in sizes:
             X = rows(n)
             model = rk.SVDD(rk.ReferenceKernel(references=X[:m]), nu=NU)
-            seconds = best_times({"fit": partial(model.fit, X)}, 3 if n * m <= 10**8 else 1)["fit"]
+            seconds, used = best_costs({"fit": partial(model.fit, X)}, 3 if n * m <= 10**7 else 1)["fit"]
             size = n if title == "n" else m
-            print(f"  {size:>9,} {seconds:>9.3f} {1e6 * seconds / n:>9.2f} {model.n_iter_:>7} {model.duality_gap_:>8.0e}", flush=True)
+            print(
+                f"  {size:>9,} {seconds:>9.3f} {used:>11.3f} {1e6 * used / n:>9.2f} {model.n_iter_:>7} {model.duality_gap_:>8.0e}",
+                flush=True,
+            )
+            measured.append(f"{title},{size},{used:.4f}")
+    GROWTH.write_text("\n".join(["grows,size,processor_seconds", *measured]) + "\n")
+
+
+GROWTH = Path("growth.csv")
+
+
+def draw_growth():
+    """growth.csv as growth.png: processor seconds against n and against m, with lines of slope 1 and 2."""
+    import matplotlib.pyplot as plt
+
+    grows, sizes, seconds = np.loadtxt(GROWTH, delimiter=",", skiprows=1, dtype=str, unpack=True)
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    for ax, what, label, slope in zip(axes, "nm", ("rows n, 100 references", "references m, n = 100,000"), (1, 2), strict=True):
+        x, t = sizes[grows == what].astype(float), seconds[grows == what].astype(float)
+        ax.loglog(x, t, "o-", label="measured")
+        ax.loglog(x, t[-1] * (x / x[-1]) ** slope, "--", color="grey", label=f"slope {slope}")
+        ax.set(xlabel=label, ylabel="processor seconds to fit SVDD")
+        ax.legend()
+    figure.savefig(GROWTH.with_suffix(".png"), dpi=120)
+    print(GROWTH.with_suffix(".png"))
 
 
 FRESH = """
@@ -149,12 +178,16 @@ def bench_huge(n=10_000_000):
 BUSY = "while True:\n    sum(range(10**6))"
 
 
-def bench_plain(sizes=(3_000, 10_000, 30_000), busy=False, nu=NU):
-    print(f"\nPlain RBF kernel, nu = {nu}, d = {FEATURES}{', while another process keeps a core busy' if busy else ''} (s)")
-    print(f"{'n':>9} {'SVDD':>8} {'OneClassSVM':>12} {'LIBSVM':>8} {'SVDD ×':>7} {'OCSVM ×':>8}")
+PLAIN = ((3_000, NU), (10_000, NU), (30_000, NU), (30_000, 0.01), (100_000, 0.01))
+"""(n, nu): at n = 100,000 and nu = 0.1 LIBSVM takes 13 minutes."""
+
+
+def bench_plain(problems=PLAIN, busy=False):
+    print(f"\nPlain RBF kernel, d = {FEATURES}{', while another process keeps a core busy' if busy else ''} (s)")
+    print(f"{'n':>9} {'nu':>5} {'SVDD':>18}{'OneClassSVM':>18}{'LIBSVM':>18}   ratios; processor seconds in brackets")
     other = subprocess.Popen([sys.executable, "-c", BUSY]) if busy else None
     try:
-        for n in sizes:
+        for n, nu in problems:
             X = rows(n)
             sigma = rk.RBF(1.0).fit(X).sigma
             models = {
@@ -162,9 +195,10 @@ def bench_plain(sizes=(3_000, 10_000, 30_000), busy=False, nu=NU):
                 "ocsvm": rk.OneClassSVM(rk.RBF(sigma=sigma), nu=nu),
                 "libsvm": SklearnOneClassSVM(gamma=0.5 / sigma**2, nu=nu, tol=1e-6),
             }
-            t = best_times({name: partial(model.fit, X) for name, model in models.items()}, 3 if n <= 10_000 else 1)
-            ratios = t["svdd"] / t["libsvm"], t["ocsvm"] / t["libsvm"]
-            print(f"{n:>9,} {t['svdd']:>8.3f} {t['ocsvm']:>12.3f} {t['libsvm']:>8.3f} {ratios[0]:>7.2f} {ratios[1]:>8.2f}", flush=True)
+            t = best_costs({name: partial(model.fit, X) for name, model in models.items()}, 3 if n <= 10_000 else 1)
+            costs = "".join(f"{f'{seconds:.3f} ({used:.3f})':>18}" for seconds, used in t.values())
+            ratios = [t[name][k] / t["libsvm"][k] for k in range(2) for name in ("svdd", "ocsvm")]
+            print(f"{n:>9,} {nu:>5} {costs}   {ratios[0]:.2f}, {ratios[1]:.2f} ({ratios[2]:.2f}, {ratios[3]:.2f})", flush=True)
     finally:
         if other is not None:
             other.terminate()
@@ -242,6 +276,45 @@ def bench_dask(n=1_000_000):
         print(f"  growth of the client's peak memory by one more fit: {peak_memory() - before:.0f} MB", flush=True)
 
 
+def mixed_table(n, seed=0):
+    """15 numbers, one with missing cells, 4 categories and a date."""
+    import pandas as pd
+
+    rng = np.random.default_rng(seed)
+    columns = {f"x{j}": rng.normal(size=n).round(4) * (j + 1) for j in range(12)}
+    columns |= {f"i{j}": rng.integers(0, 500, n) for j in range(2)}
+    columns |= {f"c{j}": np.array([f"level {k}" for k in range(5 + 5 * j)])[rng.integers(0, 5 + 5 * j, n)] for j in range(4)}
+    columns["when"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300 * 86_400, n), unit="s")
+    frame = pd.DataFrame(columns | {"amount": np.exp(rng.normal(size=n)).round(3)})
+    frame.loc[rng.random(n) < 0.02, "x3"] = np.nan
+    return frame
+
+
+FIT = "from refkernel.cli import main; main()"
+WATCHED = """
+import resource, subprocess, sys, time
+start = time.perf_counter()
+subprocess.run(sys.argv[1:], check=True, capture_output=True)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(f"{time.perf_counter() - start:.0f} s, {used.ru_utime + used.ru_stime:.0f} processor s, {used.ru_maxrss / 1024:,.0f} MB")
+"""
+
+
+def bench_files(n=1_000_000):
+    """The command itself, on a CSV and a Parquet file of n rows and 20 mixed columns."""
+    print(f"\nrefkernel fit on a file of {n:,} rows and 20 columns: time and peak memory", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        frame = mixed_table(n)
+        frame.to_parquet(f"{folder}/big.parquet", row_group_size=100_000)
+        frame.to_csv(f"{folder}/big.csv", index=False)
+        for name in ("big.parquet", "big.csv"):
+            for model in ("auto", "svdd"):
+                fit = ["fit", f"{folder}/{name}", "--out", f"{folder}/m.rk", "--impute", "median", "--model", model]
+                watched = [sys.executable, "-c", WATCHED, sys.executable, "-c", FIT, *fit]
+                run = subprocess.run(watched, capture_output=True, text=True, check=True)
+                print(f"  {name:>12} --model {model:<5} {run.stdout.strip()}", flush=True)
+
+
 def peak_memory():
     """The peak memory of this process in MB; 0 where the system does not tell."""
     status = Path("/proc/self/status")
@@ -249,27 +322,49 @@ def peak_memory():
     return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), 0.0)
 
 
-def bench_tables():
+TABLE = """
+import re, sys, time, warnings, pathlib, numpy as np
+warnings.simplefilter("ignore")
+import refkernel as rk
+from sklearn.ensemble import IsolationForest
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
+what, path, most = sys.argv[1], sys.argv[2], int(sys.argv[3])
+kernel = rk.ReferenceKernel(rk.RBF(scale=0.1), references=rk.references.KMeans(200), center=False, random_state=0)
+models = {
+    "IsolationForest": lambda: IsolationForest(random_state=0),
+    "ReferenceResidual": lambda: make_pipeline(rk.TargetScaler(), rk.ReferenceResidual(random_state=0)),
+    "OneClassSVM": lambda: make_pipeline(rk.TargetScaler(), rk.OneClassSVM(kernel, nu=0.05)),  # far from all references its score is 0
+    "AutoDetector": rk.AutoDetector,
+}
+data = np.load(path)
+X, y = data["X"].astype(np.float64), data["y"]
+normal = X[y == 0][::2]
+start = time.perf_counter()
+model = models[what]().fit(normal if what == "IsolationForest" else rk.sources.open(normal))
+fitted = time.perf_counter() - start
+some = np.arange(len(X)) if len(X) <= most else np.sort(np.random.default_rng(0).choice(len(X), most, replace=False))
+start = time.perf_counter()
+auroc = roc_auc_score(y[some], -model.score_samples(X[some]))
+scored = time.perf_counter() - start
+peak = int(re.search(r"VmHWM:\\s+(\\d+)", pathlib.Path("/proc/self/status").read_text())[1]) / 1024
+print(f"{auroc:.3f}  fit {fitted:6.1f} s  score {len(some):,} rows {scored:6.1f} s  {peak:,.0f} MB")
+"""
+LARGE_TABLES = ("skin", "http", "donors", "smtp", "shuttle")
+
+
+def bench_tables(models=("ReferenceResidual", "OneClassSVM", "IsolationForest"), most=10**9):
+    """Half of the normal rows for training, all rows scored, each model in a process of its own."""
     folder = Path(os.environ.get("REFKERNEL_DATA", "")) / "adbench"
-    print("\nReal tables: fit and score all rows (AUROC, seconds)")
-    for name in ("skin", "http", "donors", "smtp", "shuttle"):
+    print("\nReal tables: AUROC, seconds, peak memory of a new process")
+    for name in LARGE_TABLES:
         path = next(iter(sorted(folder.glob(f"*_{name}.npz"))), None)
         if path is None:
             print(f"  {name}: not found in {folder}")
             continue
-        data = np.load(path)
-        X, y = data["X"].astype(np.float64), data["y"]
-        kernel = rk.ReferenceKernel(rk.RBF(scale=0.1), references=rk.references.KMeans(200), center=False, random_state=0)
-        ours = make_pipeline(rk.TargetScaler(), rk.OneClassSVM(kernel, nu=0.05))  # far from all references its score is 0: outside
-        text = []
-        for model in (ours, IsolationForest(random_state=0)):
-            start = time.perf_counter()
-            normal = X[y == 0][::2]
-            model.fit(rk.sources.open(normal) if model is ours else normal)
-            score = model.score_samples(X)
-            auroc = roc_auc_score(y, -score)
-            text.append(f"{auroc:.3f} in {time.perf_counter() - start:.1f} s")
-        print(f"  {name:>8}, {len(X):,} rows: OneClassSVM {text[0]}; IsolationForest {text[1]}", flush=True)
+        for model in models:
+            run = subprocess.run([sys.executable, "-c", TABLE, model, path, str(most)], capture_output=True, text=True, check=True)
+            print(f"  {name:>8} {model:>18}  {run.stdout.strip()}", flush=True)
 
 
 PARTS = {
@@ -281,12 +376,18 @@ PARTS = {
     "references": bench_references,
     "stream": bench_stream,
     "dask": bench_dask,
+    "files": bench_files,
     "tables": bench_tables,
+    "auto": lambda: bench_tables(("AutoDetector",), 20_000),
+    "plot": draw_growth,
     "huge": bench_huge,
 }
+
+SLOW = ("huge", "auto", "plot")
+"""Parts that run only if they are named."""
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     rk.SVDD().fit(np.eye(3))
-    for part in sys.argv[1:] or [name for name in PARTS if name != "huge"]:
+    for part in sys.argv[1:] or [name for name in PARTS if name not in SLOW]:
         PARTS[part]()

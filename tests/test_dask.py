@@ -60,6 +60,21 @@ def test_partitions_do_not_change_the_answer(X, model, kind):
     np.testing.assert_allclose(lazy.compute(), expected, atol=1e-8)
 
 
+@pytest.mark.parametrize("dtype", [np.int16, np.float32, object])
+def test_partitions_of_integers_and_objects_are_numbers(X, model, dtype):
+    whole = np.round(4.0 * X)
+    expected = model.fit(whole).decision_function(whole)
+    found = model.fit(da.from_array(whole.astype(dtype), chunks=(7000, 4)))
+    np.testing.assert_allclose(found.decision_function(whole), expected, atol=1e-8)
+
+
+def test_residuals_of_a_collection_are_those_of_its_rows(X):
+    detector = rk.ReferenceResidual("rbf", X[::1000], nu=0.05)
+    expected = detector.fit(X).decision_function(X)
+    found = detector.fit(unknown(X)).decision_function(unknown(X))
+    np.testing.assert_allclose(found.compute(), expected, atol=1e-12)
+
+
 @pytest.mark.parametrize("kind", COLLECTIONS)
 def test_results_are_lazy_and_those_of_the_rows(X, model, kind):
     rows = COLLECTIONS[kind](X)

@@ -223,3 +223,27 @@ def test_arrays_with_slices_are_read_in_slices(X, references):
     found = rk.SVDD(rk.ReferenceKernel(references=references)).fit(source)
     expected = rk.SVDD(rk.ReferenceKernel(references=references)).fit(X)
     np.testing.assert_allclose(found.decision_function(X), expected.decision_function(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_residuals_of_a_source_are_those_of_its_rows(X, references, tmp_path, kind):
+    """Given references, nothing depends on the sample: scores and threshold are those of the array."""
+    y = np.where(np.arange(N) % 50 == 0, -1, 1)
+    detector = rk.ReferenceResidual("rbf", references, nu=0.05)
+    array = detector.fit(X, y)
+    offset, scores = array.offset_, array.score_samples(X)
+    source = opened(kind, X, tmp_path)
+    read = detector.fit(source, y)
+    assert read.offset_ == pytest.approx(offset, abs=1e-12)  # the slack for rounding is a share of a median over a sample
+    np.testing.assert_allclose(read.score_samples(source), scores, atol=1e-12)
+    np.testing.assert_array_equal(read.predict(source), read.predict(X))
+
+
+def test_residuals_reject_their_share_of_a_source_and_keep_its_row_numbers(X):
+    detector = rk.ReferenceResidual(nu=0.05, random_state=0).fit(rk.sources.open(as_blocks(X, UNEQUAL)))
+    indices = detector.map_.reference_indices_
+    np.testing.assert_array_equal(detector.map_.references_, X[indices])
+    held_out = np.setdiff1d(np.arange(N), indices)
+    np.testing.assert_array_equal(detector.held_out_, held_out)
+    rejected = np.mean(detector.predict(X[held_out]) == -1)
+    assert 0.05 - 2 / held_out.size <= rejected <= 0.05

@@ -18,7 +18,7 @@ from ._explicit.solver import FEASIBLE, sample_start
 from ._explicit.terms import Terms
 from .kernels.base import Kernel
 from .sources import Source
-from .sources.labels import SAMPLED_ROWS, Labels, sampled
+from .sources.labels import SAMPLED_ROWS, Labels, in_source, sampled
 from .sources.local import ArraySource
 
 Fit: TypeAlias = tuple[Solution, Features, np.ndarray]
@@ -56,7 +56,7 @@ def fit_source(model: Any, source: Source, y: Any, sample_weight: Any, kernel: K
     model.kernel_ = kernel.resolve(training, weight[training.targets], model.random_state)
     drawn = getattr(model.kernel_, "reference_indices_", None)
     if drawn is not None:
-        model.kernel_.reference_indices_ = np.where(drawn >= 0, index[np.maximum(drawn, 0)], drawn)
+        model.kernel_.reference_indices_ = in_source(drawn, index)
     found = _fitted(model, source, n, labels.signed(model), X, index, keep_all=False)
     return _stored(model, found, source.rows_at(found.kept.index), X)
 
@@ -87,14 +87,13 @@ def _terms(model: Any, signed: np.ndarray | None, n: int, diag_targets: np.ndarr
 
 def _fitted(model: Any, source: Source, n: int, signed: np.ndarray | None, X: np.ndarray, index: np.ndarray, keep_all: bool) -> Fitted:
     """The optimum of all rows, from a start on the sample X. Keeps all rows with weight, or those on the boundary."""
-    features = model.kernel_.features
-    Phi = np.asarray(features(X), dtype=np.float64)
+    Phi = np.asarray(model.kernel_.features(X), dtype=np.float64)
     weight = None if signed is None else signed[index]
     seen = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
     targets = Phi if weight is None else Phi[weight > 0]
     terms = _terms(model, signed, n, np.einsum("ij,ij->i", targets, targets))
     start = sample_start(terms.near(Phi[seen], None if weight is None else weight[seen], index[seen]), terms.total, terms.upper, model.tol)
-    rows = source.feature_rows(features, Phi.shape[1], terms, signed, model.memory, model.kernel_.thread_safe)
+    rows = source.feature_rows(model.kernel_.features_into, Phi.shape[1], terms, signed, model.memory, model.kernel_.thread_safe)
     try:
         best = Search(rows, terms.total, n if signed is None else int(np.count_nonzero(signed)), start, model.tol).optimum()
         kept = best.boundary()

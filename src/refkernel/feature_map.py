@@ -28,7 +28,7 @@ from ._typing import MatrixLike, RandomStateLike
 from .kernels import Kernel, KernelLike, as_kernel
 from .references import ReferencesLike, as_strategy
 from .sources import Source, as_source, is_source
-from .sources.labels import Labels, sampled
+from .sources.labels import Labels, in_source, sampled
 
 __all__ = ["NPT", "ReferenceKernel", "ReferenceMap"]
 
@@ -79,7 +79,7 @@ class ReferenceFit(NestedParams, Kernel):
         rows, index = sampled(source, labels, self.random_state)
         self.n_features_in_ = source.n_columns
         drawn = self._fit_rows(kernel, labels.chosen(index).training(rows)[0]).reference_indices_
-        self.reference_indices_ = np.where(drawn >= 0, index[np.maximum(drawn, 0)], drawn)
+        self.reference_indices_ = in_source(drawn, index)
         return self
 
     def _fit_rows(self, kernel: Kernel, rows: TrainingRows) -> Self:
@@ -190,15 +190,33 @@ class ReferenceFit(NestedParams, Kernel):
         ndarray of shape (n_samples, rank)
             The features; float32 for float32 input.
         """
+        return self.features_into(X, None)
+
+    def features_into(self, X: MatrixLike, out: np.ndarray | None) -> np.ndarray:
+        """Compute Phi(X) into an array that is used again.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples in rows.
+        out : ndarray of shape (n_samples, rank) or None
+            Where the features go; None makes a new array.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, rank)
+            The features.
+        """
         check_is_fitted(self)
         X = _validated(self, self.kernel_, X, reset=False)
         projection = self._factor.projection
+        out = np.empty((X.shape[0], self.rank_), dtype=X.dtype) if out is None else out
 
         def make(rows: int) -> Callable[[Any], np.ndarray]:
             kernel, block_Phi = self.kernel_.against(self.references_, rows), np.empty((rows, self.rank_))
             return lambda block: np.matmul(kernel(block), projection, out=block_Phi[: block.shape[0]])
 
-        return in_blocks(make, X, np.empty((X.shape[0], self.rank_), dtype=X.dtype), len(projection), self.kernel_.thread_safe)
+        return in_blocks(make, X, out, len(projection), self.kernel_.thread_safe)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,5 +2,6 @@
 
 from .column import CATEGORY, CONSTANT, DATE, NUMBER, Column
 from .encoder import FAR, TableEncoder
+from .portions import by_columns, by_rows, rows_at
 
-__all__ = ["CATEGORY", "CONSTANT", "DATE", "FAR", "NUMBER", "Column", "TableEncoder"]
+__all__ = ["CATEGORY", "CONSTANT", "DATE", "FAR", "NUMBER", "Column", "TableEncoder", "by_columns", "by_rows", "rows_at"]

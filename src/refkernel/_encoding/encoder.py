@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import OUTLIER
 from .column import CATEGORY, DATE, NUMBER, Column
 from .parts import CategoryPart, DatePart, NumbersPart
+from .portions import by_columns, by_rows
 
 __all__ = ["TableEncoder", "dates_as_seconds"]
 
@@ -81,16 +82,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         normal = X if y is None else X[np.asarray(y) != OUTLIER]
         share = UNEXPECTED / max(1, list(self.kinds).count(CATEGORY))
         makers: dict[str, Callable[..., Any]] = {NUMBER: NumbersPart, DATE: DatePart, CATEGORY: partial(CategoryPart, unexpected=share)}
-        values = self._values(normal)
-        self.parts_ = [makers[self.kinds[j[0]]](self.standardise).fit(v) for j, v in zip(self.places_, values, strict=True)]
+        self.parts_ = [self._learnt(normal, places, makers[self.kinds[places[0]]]) for places in self.places_]
         if self.standardise and not any(part.units for part in self.parts_):
             raise ValueError(
                 f"All {self.n_features_in_} columns are constant over the {len(normal)} normal rows: nothing is left to scale."
             )
         farther = FARTHER * float(np.sqrt(len(normal))) * (1 + sum(len(part.units) for part in self.parts_))
         self.jump_ = max(FAR, farther) if self.standardise else farther
-        self.most_missing_ = int(self._missing(values).sum(axis=1).max())
+        self.most_missing_ = max(int(self.missing(rows).sum(axis=1).max()) for rows in by_rows(normal))
         return self
+
+    def _learnt(self, X: Any, places: list[int], make: Callable[..., Any]) -> Any:
+        """The part of some columns, from as many of them at a time as ``by_columns`` gives."""
+        read = READERS[self.kinds[places[0]]]
+        found = [make(self.standardise).fit(read(part)) for part in by_columns(X[self.feature_names_in_[places]])]
+        return found[0] if len(found) == 1 else NumbersPart.joined(found)
 
     @property
     def places_(self) -> list[list[int]]:
@@ -193,8 +199,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         absent = [name for name in self.feature_names_in_ if name not in X.columns]
         if absent:
             raise ValueError(f"X lacks {len(absent)} of the {self.n_features_in_} columns of fit: {absent[0]!r} is the first.")
-        readers = {NUMBER: _floats, DATE: dates_as_seconds, CATEGORY: _objects}
-        return [readers[self.kinds[places[0]]](X[self.feature_names_in_[places]]) for places in self.places_]
+        return [READERS[self.kinds[places[0]]](X[self.feature_names_in_[places]]) for places in self.places_]
 
     def _missing(self, values: list[np.ndarray]) -> np.ndarray:
         return self._by_column([part.is_missing(v) for part, v in zip(self.parts_, values, strict=True)])
@@ -231,3 +236,7 @@ def dates_as_seconds(part: Any) -> np.ndarray:
         return _floats(part)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} holds dates: pass them as pandas.to_datetime makes them, or as seconds since 1970.") from error
+
+
+READERS: dict[str, Callable[[Any], np.ndarray]] = {NUMBER: _floats, DATE: dates_as_seconds, CATEGORY: _objects}
+"""From some columns of a kind to the matrix that its part takes."""

@@ -9,7 +9,7 @@ expected.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Self
 
@@ -92,6 +92,14 @@ class NumbersPart(BaseEstimator):
         self.mean_, self.std_ = shares.mean(axis=0) * size, np.where(std > 0, std, 1.0)
         self.limits_ = self._limits(values)
         return self
+
+    @classmethod
+    def joined(cls, parts: Sequence[NumbersPart]) -> NumbersPart:
+        """One part of the columns of several."""
+        whole = cls(parts[0].standardise)
+        for name in (name for name in vars(parts[0]) if name.endswith("_")):
+            setattr(whole, name, np.concatenate([getattr(part, name) for part in parts], axis=-1))
+        return whole
 
     def _limits(self, values: np.ndarray) -> np.ndarray:
         """The smallest and the largest number of each column that training does not contradict (2 × p)."""

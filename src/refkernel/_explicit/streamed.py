@@ -16,13 +16,15 @@ from .terms import Terms
 class StreamedRows:
     """The features of a source on this machine. Large blocks are cut (``rows_of_block``).
 
+    Features in double precision are computed into arrays that a pass uses again and again: new memory costs as much as computing them.
+
     ``offset`` is the number of the first row, if the source is a part of a larger one.
     """
 
     def __init__(
         self,
         source: Any,
-        features: Callable[[Any], np.ndarray],
+        features: Callable[..., np.ndarray],
         r: int,
         terms: Terms,
         weight: np.ndarray | None,
@@ -32,11 +34,20 @@ class StreamedRows:
     ) -> None:
         self._offset = offset
         self._source, self._features, self._terms, self._weight = source, features, terms, weight
-        self._step, self._keeping, self._thread_safe = rows_of_block(r), keeping, thread_safe
+        self._step, self._r, self._keeping, self._thread_safe = rows_of_block(r), r, keeping, thread_safe
 
     def reduce(self, function: Callable[..., Any], *state: Any) -> Any:
         """The sum of ``function(rows, *state)`` over blocks."""
-        return summed(lambda part: function(self._rows(*part), *state), self._parts(), self._thread_safe)
+        free: list[np.ndarray] = []
+
+        def work(part: tuple[Any, int, int]) -> Any:
+            buffer = free.pop() if free else np.empty((self._step, self._r))
+            try:
+                return function(self._rows(*part, buffer), *state)
+            finally:
+                free.append(buffer)
+
+        return summed(work, self._parts(), self._thread_safe)
 
     def __sizeof__(self) -> int:
         """What it holds: Dask moves objects between workers by their size."""
@@ -52,17 +63,17 @@ class StreamedRows:
             for begin in range(0, block.rows, self._step):
                 yield block, begin, min(begin + self._step, block.rows)
 
-    def _rows(self, block: Any, begin: int, end: int) -> Any:
+    def _rows(self, block: Any, begin: int, end: int, buffer: np.ndarray) -> Any:
         start = block.start + begin
         weight = None if self._weight is None else self._weight[start : start + end - begin]
         kept = self._keeping.get(start)
         if kept is not None:
             return self._terms.rows(*kept, weight, self._offset + start, lambda indices: self._exact(block.load()[begin:end][indices]))
-        Phi = self._exact(block.load()[begin:end])
+        Phi = self._exact(block.load()[begin:end], buffer[: end - begin])
         diag = np.einsum("ij,ij->i", Phi, Phi)
         self._keeping.put(start, Phi, diag)
         return self._terms.rows(Phi, diag, weight, self._offset + start)
 
-    def _exact(self, X: np.ndarray) -> np.ndarray:
+    def _exact(self, X: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Features in double precision, also of rows in single precision."""
-        return np.asarray(self._features(X.astype(np.float64, copy=False)), dtype=np.float64)
+        return np.asarray(self._features(X.astype(np.float64, copy=False), out), dtype=np.float64)

@@ -120,7 +120,8 @@ class AutoDetector(OutlierMixin, BaseEstimator):
     the promise is approximate. On real tables of at least 35 rows it held within two percentage points.
 
     The references of the residuals are at most 1,000 rows, drawn at random. Neighbours are searched among all rows (up to 100,000), and
-    up to 10,000 rows calibrate (a few more with contamination). Scaling uses all rows. With contamination there are no neighbours.
+    up to 10,000 rows calibrate (a few more with contamination). Scaling uses all rows. With contamination there are no neighbours. Of a
+    source of more rows, 100,000 are drawn at random, and ``choice_`` says so.
 
     A row that differs in a column that was constant in training is less normal than every row that calibrates: its p-value is the
     smallest there is.
@@ -177,7 +178,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         """
         _check_rate(self.false_alarm_rate)
         share = self._contamination()
-        rows = self._training_rows(X, y, sample_weight)
+        rows, given = self._training_rows(X, y, sample_weight)
         if rows.targets.size < 2:
             raise ValueError("AutoDetector compares rows with each other and needs at least 2 normal ones; got 1 sample (n_samples = 1).")
         random_state = check_random_state(0 if self.random_state is None else self.random_state)
@@ -190,18 +191,19 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         self._rows = rows.targets[calibrating]
         self._judge(normal[kept], rows.X[rows.outliers] / self._unit, random_state)
         self._calibrate()
-        self.choice_ = self._in_words(len(kept), rows.targets.size)
+        self.choice_ = self._in_words(len(kept), rows.targets.size, given)
         return self
 
-    def _training_rows(self, X: Any, y: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None) -> TrainingRows:
-        """The rows in memory; of a source, a sample of as many rows as neighbours are searched among."""
+    def _training_rows(self, X: Any, y: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None) -> tuple[TrainingRows, int]:
+        """The rows in memory; of a source, a sample of as many rows as neighbours are searched among. Also how many normal rows X has."""
         if not is_source(X):
-            return training_rows(validate_data(self, X, dtype=np.float64), y, sample_weight)[0]
+            rows = training_rows(validate_data(self, X, dtype=np.float64), y, sample_weight)[0]
+            return rows, rows.targets.size
         source = as_source(X)
         labels = Labels.of(len(source), y, sample_weight)
         found, index = sampled(source, labels, 0 if self.random_state is None else self.random_state, MOST_NEIGHBOURS)
         self.n_features_in_ = source.n_columns
-        return labels.chosen(index).training(found)[0]
+        return labels.chosen(index).training(found)[0], len(source) if labels.kind is None else int((labels.kind == 1).sum())
 
     def _contamination(self) -> float:
         share: Any = 0.05 if isinstance(self.contamination, str) and self.contamination == "auto" else self.contamination
@@ -471,11 +473,13 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         evidence = [evidence(row) for evidence, row, used in zip(self._evidence, scores, self._used, strict=True) if used]
         return sum(evidence[1:], start=evidence[0]) / len(evidence)  # NumPy would sum a single sample in another order
 
-    def _in_words(self, kept: int, given: int) -> str:
+    def _in_words(self, kept: int, drawn: int, given: int) -> str:
         used, all_ = int(self._used.sum()), len(self._used)
         chosen = "" if used == all_ else f" that tell the known outliers best, of {all_}"
-        left_out = f", after leaving out {given - kept:,} of {given:,}" if kept < given else ""
-        return f"the average of {used} descriptions of {kept:,} rows{chosen}{left_out}"
+        left_out = f", after leaving out {drawn - kept:,} of {drawn:,}" if kept < drawn else ""
+        sample = f", drawn at random from {given:,}" if drawn < given else ""
+        among = f" (neighbours are searched among {MOST_NEIGHBOURS:,} of them)" if kept > MOST_NEIGHBOURS else ""
+        return f"the average of {used} descriptions of {kept:,} rows{among}{sample}{chosen}{left_out}"
 
 
 def _moderate(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._encoding import by_columns
 from ..exceptions import ModelFileError
 
 __all__ = ["Categories", "Column", "Numbers", "column_from_dict", "describe"]
@@ -102,9 +103,13 @@ class Categories:
 Column = Numbers | Categories
 
 
-def describe(X: pd.DataFrame) -> list[Column]:
+def describe(X: Any) -> list[Column]:
     """What each column of a training table holds: numbers where its type is one, categories otherwise."""
     most = int(np.clip(ALL_KNOTS // max(len(X.columns), 1), FEWEST_KNOTS, MOST_KNOTS))
+    return [column for part in by_columns(X) for column in _described(part, most)]
+
+
+def _described(X: pd.DataFrame, most: int) -> list[Column]:
     numbers = numbers_of(X)
     return [Numbers.of(str(name), numbers[name], most) if name in numbers else Categories.of(str(name), X[name]) for name in X.columns]
 

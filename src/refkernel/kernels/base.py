@@ -195,6 +195,23 @@ class Kernel(QuickParams):
         """
         return None
 
+    def features_into(self, X: MatrixLike, out: np.ndarray | None) -> np.ndarray | None:
+        """Compute Phi(X), in an array that is used again if the kernel can write there.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Samples in rows.
+        out : ndarray of shape (n, rank) or None
+            Where the features may go.
+
+        Returns
+        -------
+        ndarray of shape (n, rank) or None
+            ``out`` or another array with what ``features`` gives.
+        """
+        return self.features(X)
+
     def far_features(self) -> np.ndarray | None:
         """Give the features of samples far from all data, if the kernel maps all of them to one point.
 

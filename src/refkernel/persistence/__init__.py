@@ -104,11 +104,11 @@ def save(model: BaseEstimator, path: StrPath, *, about: dict[str, Any] | None = 
     check_is_fitted(model)
     about = _checked_about(about)
     try:
-        data = skops_io.dumps(model)
+        archive = ZipFile(io.BytesIO(skops_io.dumps(model)))
     except Exception as error:
         raise ModelFileError(f"This {type(model).__name__} holds something that cannot be saved: {error}") from error
-    with ZipFile(io.BytesIO(data)) as archive:
-        entries = {name: archive.read(name) for name in archive.namelist()}
+    entries = {name: archive.read(name) for name in archive.namelist()}
+    del archive  # as large as the model
     schema = json.loads(entries[SCHEMA_ENTRY])
     other_types = unknown_names(schema)
     _check_can_be_found(schema, other_types)

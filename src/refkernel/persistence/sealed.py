@@ -52,8 +52,11 @@ def seal(entries: dict[str, bytes]) -> bytes:
         for name, content in entries.items():  # numbers hardly shrink; the schema does
             archive.writestr(name, content, ZIP_DEFLATED if name == SCHEMA_ENTRY else ZIP_STORED)
         archive.comment = MARK + bytes(DIGEST_SIZE)
-    body = buffer.getvalue()[:-DIGEST_SIZE]
-    return body + _digest(body)
+    with buffer.getbuffer() as written:
+        digest = _digest(written[:-DIGEST_SIZE])
+    buffer.seek(-DIGEST_SIZE, io.SEEK_END)
+    buffer.write(digest)  # in place: a copy of a large model would double its memory
+    return buffer.getvalue()
 
 
 class SealedFile:
@@ -158,5 +161,5 @@ def _check_seal(path: Path, data: bytes) -> None:
     )
 
 
-def _digest(body: bytes) -> bytes:
+def _digest(body: bytes | memoryview) -> bytes:
     return hashlib.sha256(body).hexdigest().encode()

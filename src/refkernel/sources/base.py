@@ -176,14 +176,14 @@ class Source:
         return found.rows if found is not None else np.empty((0, self.n_columns))
 
     def feature_rows(
-        self, features: Callable[[Any], np.ndarray], r: int, terms: Terms, weight: np.ndarray | None, memory: float, thread_safe: bool
+        self, features: Callable[..., np.ndarray], r: int, terms: Terms, weight: np.ndarray | None, memory: float, thread_safe: bool
     ) -> Any:
         """Prepare passes over the features of all rows (used by classifiers).
 
         Parameters
         ----------
         features : callable
-            From rows to r features each.
+            From rows, and an array to write to or None, to r features each.
         r : int
             The number of features.
         terms : Terms

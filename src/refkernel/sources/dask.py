@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +16,9 @@ from .base import Source, checked_block
 from .local import ArraySource
 
 __all__ = ["DaskRows", "DaskSource"]
+
+ADDED_AT_ONCE = 8
+"""Parts that one task adds: every task costs the scheduler about a millisecond, and every part of a sum some kB."""
 
 try:
     import dask
@@ -130,14 +135,14 @@ class DaskSource(Source):
         return da.concatenate([da.from_delayed(part, (k, *shape), dtype) for part, k in zip(parts, rows, strict=True)])
 
     def feature_rows(
-        self, features: Callable[[Any], np.ndarray], r: int, terms: Terms, weight: np.ndarray | None, memory: float, thread_safe: bool
+        self, features: Callable[..., np.ndarray], r: int, terms: Terms, weight: np.ndarray | None, memory: float, thread_safe: bool
     ) -> Any:
         """Prepare passes over the features of all rows (used by classifiers).
 
         Parameters
         ----------
         features : callable
-            From rows to r features each.
+            From rows, and an array to write to or None, to r features each.
         r : int
             The number of features.
         terms : Terms
@@ -160,7 +165,7 @@ class DaskSource(Source):
 class DaskRows:
     """Features of all partitions, kept by the workers. If one dies, Dask computes what it held again."""
 
-    def __init__(self, source: DaskSource, features: Callable[[Any], np.ndarray], r: int, terms: Terms, weight: np.ndarray | None) -> None:
+    def __init__(self, source: DaskSource, features: Callable[..., np.ndarray], r: int, terms: Terms, weight: np.ndarray | None) -> None:
         prepare, given = dask.delayed(_prepared), dask.delayed((features, r, terms), pure=False)
         found = []
         for part, start, rows in zip(source._parts, source._starts(), source.lengths, strict=True):
@@ -183,12 +188,13 @@ def _sum(parts: list[Any]) -> Any:
     """The sum of delayed parts, neighbours first, so that no worker and not the client holds them all."""
     add = dask.delayed(_added)
     while len(parts) > 1:
-        parts = [add(*parts[i : i + 2]) if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), 2)]
-    return parts[0].compute() if parts else None
+        groups = [parts[i : i + ADDED_AT_ONCE] for i in range(0, len(parts), ADDED_AT_ONCE)]
+        parts = [add(*group) if len(group) > 1 else group[0] for group in groups]
+    return parts[0].compute(optimize_graph=False) if parts else None
 
 
-def _added(first: Any, second: Any) -> Any:
-    return first + second
+def _added(*parts: Any) -> Any:
+    return functools.reduce(operator.add, parts)
 
 
 def _rows_of(part: Any, start: int | None, n_columns: int) -> np.ndarray:

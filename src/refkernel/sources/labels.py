@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from .._training import TrainingRows, training_rows
 from .base import Source
 
-__all__ = ["MOST_OUTLIERS", "SAMPLED_ROWS", "Labels", "sampled"]
+__all__ = ["MOST_OUTLIERS", "SAMPLED_ROWS", "Labels", "in_source", "sampled"]
 
 SAMPLED_ROWS = 20_000
 """Rows of a source that references are drawn from, widths are measured on, and the search for the optimum starts with."""
@@ -81,3 +81,8 @@ def sampled(source: Source, labels: Labels, random_state: Any, count: int = SAMP
         index = np.concatenate([index, few])
     index = np.sort(index)
     return source.rows_at(index).astype(np.float64, copy=False), index
+
+
+def in_source(indices: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """Numbers of rows in a sample as numbers in its source; negative ones stand for other rows and stay."""
+    return np.where(indices >= 0, index[np.maximum(indices, 0)], indices)

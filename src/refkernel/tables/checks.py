@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 
+from .._encoding import by_columns
 from ..exceptions import TableError
 from .columns import Feature
 from .wording import listed, named, option
@@ -20,7 +21,7 @@ FEW_ROWS = 10
 
 def missing_counts(X: pd.DataFrame) -> Counter[str]:
     """Missing values by column, for the columns that have some."""
-    return Counter({str(name): int(count) for name, count in X.isna().sum().items() if count})
+    return Counter({str(name): int(count) for part in by_columns(X) for name, count in part.isna().sum().items() if count})
 
 
 def missing_message(counts: Counter[str], rows: int, way_out: str) -> str:
@@ -30,8 +31,8 @@ def missing_message(counts: Counter[str], rows: int, way_out: str) -> str:
 
 def check_finite(X: pd.DataFrame) -> None:
     """An error that names the columns with infinite values."""
-    infinite = np.isinf(numbers_of(X)).sum(axis=0)
-    counts = Counter({str(name): int(count) for name, count in infinite[infinite > 0].items()})
+    infinite = [np.isinf(numbers_of(part)).sum(axis=0) for part in by_columns(X)]
+    counts = Counter({str(name): int(count) for found in infinite for name, count in found[found > 0].items()})
     if +counts:
         raise TableError(f"Infinite values in {listed(+counts)}. Replace them by finite numbers, or leave the cells empty (missing).")
 
@@ -50,6 +51,10 @@ def row_names(X: pd.DataFrame) -> list[str]:
     """Columns that seem to name the rows: texts that nearly all differ, and whole numbers that count the rows."""
     if len(X) < FEW_ROWS:
         return []
+    return [name for part in by_columns(X) for name in _names_of_rows(part)]
+
+
+def _names_of_rows(X: pd.DataFrame) -> list[str]:
     values = numbers_of(X)
     counting = values.columns[(np.diff(values.to_numpy(), axis=0) == 1.0).all(axis=0)]
     naming = [name for name in X.columns.difference(values.columns, sort=False) if X[name].nunique() > MANY_DIFFERENT * len(X)]
@@ -58,7 +63,7 @@ def row_names(X: pd.DataFrame) -> list[str]:
 
 def check_not_empty(X: pd.DataFrame) -> None:
     """An error for columns that have no value at all."""
-    empty = [str(name) for name in X.columns[X.isna().all()]]
+    empty = [str(name) for part in by_columns(X) for name in part.columns[part.isna().all()]]
     if len(empty) == len(X.columns):
         raise TableError(f"All values of all {len(X):,} rows are missing: there is nothing to learn from.")
     if empty:

@@ -84,23 +84,42 @@ class Feature:
 
 def learn(frame: pd.DataFrame, decimal: str, categorical: tuple[str, ...], notes: list[str]) -> tuple[list[Feature], pd.DataFrame]:
     """What each column of a training table is, and its values as the model takes them."""
+    values: list[np.ndarray] = []
+    features = learn_columns(frame, decimal, categorical, notes, lambda feature, column: values.append(column))
+    return features, _frame(features, values)
+
+
+def learn_columns(
+    frame: Any, decimal: str, categorical: tuple[str, ...], notes: list[str], keep: Callable[[Feature, np.ndarray], None]
+) -> list[Feature]:
+    """What each column of a training table is. ``frame`` may give its columns one by one, and ``keep`` takes their values."""
     if not len(frame.columns):
         raise TableError("No column is left to learn from: all were dropped.")
     reading = Reading(decimal, notes, cache(lambda: shows_decimals(frame, decimal)))
-    return _parsed(frame, list(frame.columns), lambda column: _learn(column, reading, column.name in categorical))
+    return _parsed(frame, list(frame.columns), lambda column: _learn(column, reading, column.name in categorical), keep)
 
 
 def model_input(frame: pd.DataFrame, features: list[Feature], decimal: str, first_row: int = 0) -> pd.DataFrame:
     """The features of some rows as the model takes them: float64 (dates: seconds since 1970), or text; NaN where a value is missing."""
     known = {feature.name: feature for feature in features}
-    return _parsed(frame, list(known), lambda column: _read(column, known[str(column.name)], decimal, first_row))[1]
+    values: list[np.ndarray] = []
+    _parsed(
+        frame,
+        list(known),
+        lambda column: _read(column, known[str(column.name)], decimal, first_row),
+        lambda feature, column: values.append(column),
+    )
+    return _frame(list(known.values()), values)
 
 
 def _parsed(
-    frame: pd.DataFrame, names: list[str], parse: Callable[[pd.Series], tuple[Feature, np.ndarray]]
-) -> tuple[list[Feature], pd.DataFrame]:
+    frame: Any,
+    names: list[str],
+    parse: Callable[[pd.Series], tuple[Feature, np.ndarray]],
+    keep: Callable[[Feature, np.ndarray], None],
+) -> list[Feature]:
     """Each column parsed once; the columns that cannot be used, all in one error."""
-    features, values, refused = [], [], []
+    features, refused = [], []
     for name in names:
         try:
             feature, column = parse(frame[name])
@@ -108,12 +127,12 @@ def _parsed(
             refused.append(str(error))
             continue
         features.append(feature)
-        values.append(column)
+        keep(feature, column)
     if refused:
         more = f"\nand {len(refused) - MOST_REFUSED:,} more." if len(refused) > MOST_REFUSED else ""
         start = f"{len(refused):,} columns cannot be used.\n" if len(refused) > 1 else ""
         raise TableError(start + "\n".join(refused[:MOST_REFUSED]) + more)
-    return features, _frame(features, values)
+    return features
 
 
 def _frame(features: list[Feature], values: list[np.ndarray]) -> pd.DataFrame:

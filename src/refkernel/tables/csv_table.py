@@ -24,6 +24,9 @@ try:
 except ImportError:  # the extra parquet; without it CSV files are read by Python's own csv module
     pa = None
 
+UNPACKED = 5
+"""How many times larger than its compressed file a text is taken to be."""
+
 
 class CsvTable:
     """A CSV file with a header; ``blocks`` gives its rows, every cell as text."""
@@ -42,6 +45,7 @@ class CsvTable:
         self._size = path.stat().st_size
         self._position: Callable[[], int] = lambda: 0
         self.notes: list[str] = []
+        self.is_flat, self.size = True, self._size * (UNPACKED if is_gzip(path) else 1)
         self._is_checked = False
 
     def blocks(self) -> Iterator[pd.DataFrame]:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
 
-from .._encoding import CONSTANT, DATE, FAR, Column
+from .._encoding import CONSTANT, DATE, FAR, Column, by_rows
 from .._validation import OUTLIER
 from ..auto import AutoDetector
 from ..drift import describe
@@ -26,6 +27,7 @@ from .form import CsvFormat
 from .reading import open_table, read_whole
 from .recipe import AUTO, AUTO_MODEL, NONE, OTHER, Recipe, Rows, pipeline, search_of
 from .seen import kept_scores
+from .stored import EncodedRows, RawColumns, Stored, is_large
 from .wording import counted, named, option
 
 OPTIONS_OF_OUTLIERS = "give --target-column, --target and --outlier"
@@ -35,6 +37,9 @@ ACCEPTS_FAR = (
     "This model accepts rows that are far from all training rows: a reference kernel brings them near the centre. Fit it with a larger "
     "--scale, with --references none, which always rejects them, or with --model auto."
 )
+
+MOST_JUDGING = 50_000
+"""Rows of a table on disk that models without some of them are fitted to."""
 
 MOSTLY_MISSING = 0.5
 """A column with more missing cells than this is noted."""
@@ -65,23 +70,23 @@ def fit_file(
     """The model of a table. ``progress`` hears what is being done."""
     progress(f"fit: reading {data}")
     table = open_table(data, form)
-    frame = read_whole(table)
+    frame: Any = RawColumns(table, progress) if is_large(table) and recipe.reads_blocks else read_whole(table)
     _check_columns(frame, table.path, "--drop", drop)
     _check_columns(frame, table.path, "--categorical", categorical)
     _check_columns(frame, table.path, "--time-column", [time_column] if time_column else [])
     notes: list[str] = list(table.notes)
     kept, y = choose_rows(frame, rows, table.path, notes)
     left_out = {*drop, *(name for name in (rows.target_column, time_column) if name is not None)}
-    chosen = frame.loc[kept].drop(columns=list(left_out)).reset_index(drop=True)
     _check_count(y, table.path)
-    progress(f"fit: reading the columns of {counted(len(chosen), 'row')}")
-    features, X = learn(chosen, table.decimal, tuple(categorical), notes)
+    progress(f"fit: reading the columns of {counted(len(y), 'row')}")
+    features, X = _learnt(frame, kept, left_out, table.decimal, tuple(categorical), notes)
     check_not_empty(X[y != OUTLIER])
     _check_cells(X, recipe, notes)
     progress(f"fit: learning what is normal in {counted(len(X), 'row')} of {counted(len(features), 'column')}")
     fitted, recipe, found = _fit(features, X, y, recipe, notes)
     _note_columns(fitted[0].columns, X[y != OUTLIER], notes)
-    training = facts(fitted, X, y) | expectations(fitted, X, y, recipe.seed)
+    progress(f"fit: judging the model by {counted(len(X), 'row')}")
+    training = facts(fitted, X, y) | expectations(fitted, *some_rows(X, y, recipe.seed), recipe.seed)
     if training["accepts_far"]:
         notes.append(ACCEPTS_FAR)
     about = {
@@ -104,7 +109,7 @@ def fit_file(
     return Fitted(fitted, about, notes)
 
 
-def choose_rows(frame: pd.DataFrame, rows: Rows, path: Path, notes: list[str]) -> tuple[np.ndarray, np.ndarray]:
+def choose_rows(frame: Any, rows: Rows, path: Path, notes: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """(kept, y): True for the rows that train, and +1 or -1 for each of them."""
     if rows.target_column is None:
         return np.ones(len(frame), dtype=bool), np.ones(len(frame))
@@ -128,7 +133,25 @@ def choose_rows(frame: pd.DataFrame, rows: Rows, path: Path, notes: list[str]) -
     return kept, np.where(is_target, 1.0, OUTLIER)[kept]
 
 
-def facts(model: Pipeline, X: pd.DataFrame, y: np.ndarray) -> dict[str, Any]:
+def _learnt(
+    frame: Any, kept: np.ndarray, left_out: set[str], decimal: str, categorical: tuple[str, ...], notes: list[str]
+) -> tuple[list[Feature], Any]:
+    """What the columns of the chosen rows are, and their values: a data frame, or ``Stored`` on disk."""
+    if isinstance(frame, RawColumns):
+        X = frame.chosen(kept, left_out).learnt(decimal, categorical, notes)
+        return X.features, X
+    return learn(frame.loc[kept].drop(columns=list(left_out)).reset_index(drop=True), decimal, categorical, notes)
+
+
+def some_rows(X: Any, y: np.ndarray, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """The rows that further models are fitted to: all of a table in memory, a sample of one on disk."""
+    if not isinstance(X, Stored):
+        return X, y
+    chosen = np.sort(check_random_state(seed).choice(len(X), min(MOST_JUDGING, len(X)), replace=False))
+    return X.rows_at(chosen), y[chosen]
+
+
+def facts(model: Pipeline, X: Any, y: np.ndarray) -> dict[str, Any]:
     """What the training ended in."""
     return _facts_of_auto(model, X, y) if isinstance(model[-1], AutoDetector) else _facts_of_classifier(model, X, y)
 
@@ -138,7 +161,7 @@ def accepts_far(classifier: Any) -> bool:
     return bool(classifier.decision_function(np.full((1, classifier.n_features_in_), FAR))[0] >= 0)
 
 
-def _facts_of_auto(model: Pipeline, X: pd.DataFrame, y: np.ndarray) -> dict[str, Any]:
+def _facts_of_auto(model: Pipeline, X: Any, y: np.ndarray) -> dict[str, Any]:
     detector, outliers = model[-1], X[y == OUTLIER]
     return {
         "choice": detector.choice_,
@@ -146,14 +169,14 @@ def _facts_of_auto(model: Pipeline, X: pd.DataFrame, y: np.ndarray) -> dict[str,
         "false_alarm_interval": list(detector.false_alarm_interval_),
         "accepts_far": False,
         "threshold": detector.offset_,
-        "rejected_outliers": float((model.predict(outliers) == OUTLIER).mean()) if len(outliers) else None,
+        "rejected_outliers": float((_in_portions(model.predict, outliers) == OUTLIER).mean()) if len(outliers) else None,
         "decision_percentiles": np.percentile(detector.calibration_ - detector.offset_, PERCENT).tolist(),
     }
 
 
-def _facts_of_classifier(model: Pipeline, X: pd.DataFrame, y: np.ndarray) -> dict[str, Any]:
+def _facts_of_classifier(model: Pipeline, X: Any, y: np.ndarray) -> dict[str, Any]:
     classifier = model[-1]
-    decisions = model.decision_function(X)
+    decisions = _in_portions(model.decision_function, X)
     is_target = y != OUTLIER
     return {
         "support_vectors": int(classifier.support_.size),
@@ -170,18 +193,24 @@ def _facts_of_classifier(model: Pipeline, X: pd.DataFrame, y: np.ndarray) -> dic
     }
 
 
+def _in_portions(function: Callable[[pd.DataFrame], np.ndarray], X: Any) -> np.ndarray:
+    return np.concatenate([function(part) for part in by_rows(X)])
+
+
 def _fit(
-    features: list[Feature], X: pd.DataFrame, y: np.ndarray, recipe: Recipe, notes: list[str]
+    features: list[Feature], X: Any, y: np.ndarray, recipe: Recipe, notes: list[str]
 ) -> tuple[Pipeline, Recipe, dict[str, Any] | None]:
     """The fitted model, the recipe that it follows, and what the search found.
 
-    ``--references auto`` is a reference kernel, but not one that accepts everything far away: the plain kernel is then taken instead.
+    ``--references auto`` is a reference kernel, but not one that accepts everything far away: the plain kernel is then taken instead,
+    if its rows are in memory.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             fitted, found = _fit_once(features, X, y, recipe)
-            if recipe.model != AUTO_MODEL and recipe.references == AUTO and recipe.scale is None and accepts_far(fitted[-1]):
+            may_change = recipe.model != AUTO_MODEL and recipe.references == AUTO and recipe.scale is None and not isinstance(X, Stored)
+            if may_change and accepts_far(fitted[-1]):
                 recipe = replace(recipe, references=NONE)
                 fitted, found = _fit_once(features, X, y, recipe)
                 notes.append(
@@ -196,11 +225,14 @@ def _fit(
     return fitted, recipe, found
 
 
-def _fit_once(features: list[Feature], X: pd.DataFrame, y: np.ndarray, recipe: Recipe) -> tuple[Pipeline, dict[str, Any] | None]:
+def _fit_once(features: list[Feature], X: Any, y: np.ndarray, recipe: Recipe) -> tuple[Pipeline, dict[str, Any] | None]:
     model = pipeline(features, recipe, int((y != OUTLIER).sum()))
-    if recipe.model == AUTO_MODEL:
-        encoded = model[0].fit(X, y).transform(X)
-        model.set_params(model__units=model[0].units_)[-1].fit(encoded, y)
+    if recipe.model == AUTO_MODEL or isinstance(X, Stored):
+        encoder = model[0].fit(X, y)
+        encoded = EncodedRows(X, encoder) if isinstance(X, Stored) else encoder.transform(X)
+        if recipe.model == AUTO_MODEL:
+            model.set_params(model__units=encoder.units_)
+        model[-1].fit(encoded, y if (y == OUTLIER).any() else None)
         return model, None
     if not recipe.search:
         return model.fit(X, y), None
@@ -226,7 +258,7 @@ def _rows_with(values: pd.Series, value: str | None, flag: str, column: str) -> 
     return (values == value.strip()).to_numpy()
 
 
-def _check_columns(frame: pd.DataFrame, path: Path, flag: str, names: Sequence[str]) -> None:
+def _check_columns(frame: Any, path: Path, flag: str, names: Sequence[str]) -> None:
     absent = [name for name in names if name not in frame.columns]
     if absent:
         raise TableError(f"{flag}: {path} has no column {named(absent)}. Its columns are {named(frame.columns, 50)}.")
@@ -238,7 +270,7 @@ def _check_count(y: np.ndarray, path: Path) -> None:
         raise TableError(f"{path} has {counted(targets, 'target')}; a model needs at least 2, and 30 or more to mean something.")
 
 
-def _check_cells(X: pd.DataFrame, recipe: Recipe, notes: list[str]) -> None:
+def _check_cells(X: Any, recipe: Recipe, notes: list[str]) -> None:
     check_finite(X)
     missing = missing_counts(X)
     if missing and recipe.impute is None:
@@ -250,7 +282,7 @@ def _check_cells(X: pd.DataFrame, recipe: Recipe, notes: list[str]) -> None:
         )
 
 
-def _note_columns(columns: list[Column], X: pd.DataFrame, notes: list[str]) -> None:
+def _note_columns(columns: list[Column], X: Any, notes: list[str]) -> None:
     """What a user should know about columns: constants, columns that are mostly empty or name the rows, dates."""
     constant = [column.name for column in columns if column.kind == CONSTANT]
     if constant:

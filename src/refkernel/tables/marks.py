@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,9 +46,9 @@ def learn_thousands(column: pd.Series, found: Numbers, reading: Reading) -> None
     )
 
 
-def shows_decimals(frame: pd.DataFrame, decimal: str) -> bool:
+def shows_decimals(frame: Any, decimal: str) -> bool:
     """Whether some column has numbers with the decimal mark that cannot be thousands, such as 0.5 or $1,234.50."""
-    return any(_has_decimals(frame[name], decimal) for name in frame.columns if is_text(frame[name]))
+    return any(_has_decimals(column, decimal) for column in (frame[name] for name in frame.columns) if is_text(column))
 
 
 def _has_decimals(column: pd.Series, decimal: str) -> bool:

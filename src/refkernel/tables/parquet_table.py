@@ -19,20 +19,24 @@ except ImportError:  # the extra parquet
 
 
 class ParquetTable:
-    """A Parquet file; ``blocks`` gives its rows, every column with its type."""
+    """A Parquet file; ``blocks`` gives its rows, every column with its type, and ``column`` one of its columns.
+
+    ``file`` is the Parquet file of a table that was read from ``path``, if that is another, with the names of the table's columns.
+    """
 
     decimal = "."
     delimiter = ","
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, file: Any = None, names: list[str] | None = None) -> None:
         self.path = path
         parquet = import_parquet()
         try:
-            self._file = parquet.ParquetFile(path)
+            self._file = parquet.ParquetFile(path if file is None else file)
         except pa.ArrowInvalid as error:
             raise TableError(f"{path} is not a Parquet file, or a broken one: {error} Write it again, or end its name in .csv.") from error
-        self.names = checked_names(self._file.schema_arrow.names, path)
+        self.names = names or checked_names(self._file.schema_arrow.names, path)
         self._rows, self._read = self._file.metadata.num_rows, 0
+        self.is_flat, self.size = self._file.metadata.num_columns == len(self.names), 8 * self._rows * len(self.names)
         self.notes: list[str] = []
 
     def blocks(self) -> Iterator[pd.DataFrame]:
@@ -43,6 +47,14 @@ class ParquetTable:
         for batch in self._file.iter_batches(batch_size=BLOCK_ROWS):
             self._read += batch.num_rows
             yield pa.table([_plain(column) for column in batch.columns], names=self.names).to_pandas(types_mapper=pd.ArrowDtype)
+
+    def __len__(self) -> int:
+        return int(self._rows)
+
+    def column(self, name: str) -> pd.Series:
+        """All rows of one column, of a file whose columns are not nested."""
+        chunks = [_plain(chunk) for chunk in self._file.reader.read_column(self.names.index(name)).chunks]
+        return pa.table([pa.chunked_array(chunks)], names=[name]).to_pandas(types_mapper=pd.ArrowDtype)[name]
 
     def share_read(self) -> float:
         """How much of the file has been read, from 0 to 1."""

@@ -92,6 +92,11 @@ class Recipe:
         if self.model == AUTO_MODEL and (self.search or self.references != AUTO or self.nu is not None or self.scale is not None):
             raise TableError("--references, --nu, --scale and --search are for --model svdd or ocsvm: name one of them.")
 
+    @property
+    def reads_blocks(self) -> bool:
+        """Whether the model can learn from rows that are not all in memory: a plain kernel and a search cannot."""
+        return self.model == AUTO_MODEL or (self.references != NONE and not self.search)
+
 
 def pipeline(features: list[Feature], recipe: Recipe, targets: int) -> Pipeline:
     """Columns to numbers, and the detector. AutoDetector scales by itself."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._encoding import by_rows, rows_at
 from ..exceptions import ModelFileError
 from ..persistence.description import mismatch
 
@@ -28,13 +29,14 @@ FEWEST_ALONE = 0.05
 PATTERN = {"scores": [float], "rows": int, "alone": int, "twice": int}
 
 
-def kept_scores(model: Any, X: pd.DataFrame) -> dict[str, Any]:
+def kept_scores(model: Any, X: Any) -> dict[str, Any]:
     """What a model's file keeps about its normal training rows: how many are alone or come twice, and scores of those alone."""
-    _, equal, count = np.unique(pd.util.hash_pandas_object(X, index=False).to_numpy(), return_inverse=True, return_counts=True)
+    hashes = np.concatenate([pd.util.hash_pandas_object(part, index=False).to_numpy() for part in by_rows(X)])
+    _, equal, count = np.unique(hashes, return_inverse=True, return_counts=True)
     times = count[equal]
     alone = np.flatnonzero(times == 1)
-    chosen = X.iloc[alone[:: -(-alone.size // MOST_KEPT) or 1]]
-    scores = np.sort(model.score_samples(chosen)) if alone.size else np.empty(0)
+    chosen = alone[:: -(-alone.size // MOST_KEPT) or 1]
+    scores = np.sort(model.score_samples(rows_at(X, chosen))) if alone.size else np.empty(0)
     return {"scores": scores.tolist(), "rows": len(X), "alone": int(alone.size), "twice": int((times == 2).sum())}
 
 
