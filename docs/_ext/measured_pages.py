@@ -1,4 +1,4 @@
-"""Pages that commands wrote, inside the site: ``{measured} study`` shows the answer of measured/pages/study.html.gz, a link to it and the page.
+"""Pages that commands wrote, inside the site: ``{measured} study`` shows measured/pages/study.html.gz in a frame, and a link to it.
 
 The pages are kept compressed, since some have a megabyte of drawings. ``tools/measured.py`` puts a new run in their place.
 """
@@ -15,26 +15,19 @@ from docutils.parsers.rst import Directive
 FOLDER = Path(__file__).parent.parent / "measured" / "pages"
 SHOWN = "_static/measured"
 TITLE = re.compile(r"<h1>(.*?)</h1>", flags=re.DOTALL)
-ANSWER = re.compile(r"<p><strong>.*?</strong></p>", flags=re.DOTALL)
-"""The sentences that a page opens with."""
-HEADER = re.compile(r"<header>.*?</header>", flags=re.DOTALL)
 
 
 class Measured(Directive):
-    """The answer of a page, a link to the page, and the page itself in a frame."""
+    """A link to a page, and the page itself in a frame."""
 
     required_arguments = 1
 
     def run(self):
         name, depth = self.arguments[0], self.state.document.settings.env.docname.count("/")
-        header = HEADER.search(text_of(name))[0]
-        title, address = TITLE.search(header)[1], f"{'../' * depth}{SHOWN}/{name}.html"
-        return [nodes.raw("", "".join(ANSWER.findall(header)) + _frame(title, address), format="html")]
-
-
-def _frame(title: str, address: str) -> str:
-    link = f'<p><a href="{address}">Open the whole page: {title}</a></p>'
-    return f'{link}<iframe src="{address}" title="{title}" class="measured" loading="lazy"></iframe>'
+        title, address = TITLE.search(text_of(name))[1], f"{'../' * depth}{SHOWN}/{name}.html"
+        link = f'<p><a href="{address}">Open the page on its own: {title}</a></p>'
+        frame = f'<iframe src="{address}" title="{title}" class="measured" loading="lazy"></iframe>'
+        return [nodes.raw("", link + frame, format="html")]
 
 
 def text_of(name: str) -> str:
