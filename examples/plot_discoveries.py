@@ -19,8 +19,8 @@ is_outlier = np.repeat([False, True], [460, 40])
 # %%
 # p-values of a list
 # ------------------
-# ``method="split"`` is the one with a proof: 30 % of the rows calibrate, the others train. The p-values of normal rows are uniform; those of
-# outliers are small.
+# ``method="split"`` is the one with a proof: 30 % of the rows calibrate, the others train. The p-values of normal rows are uniform; those
+# of outliers are small.
 
 detector = rk.ConformalDetector(rk.SVDD(rk.RBF(1.0)), method="split", random_state=0).fit(X)
 p = detector.p_values(rows)

@@ -2,8 +2,8 @@
 A few known outliers
 ====================
 
-Faults are rare: you may have none on record, or one, or ten. Here the targets are one half moon and the faults come from the other. SVDD can
-ignore known outliers or be repelled by them, and the one-class SVM can use references that resemble them.
+Faults are rare: you may have none on record, or one, or ten. Here the targets are one half moon and the faults come from the other. SVDD
+can ignore known outliers or be repelled by them, and the one-class SVM can use references that resemble them.
 """
 
 import matplotlib.pyplot as plt

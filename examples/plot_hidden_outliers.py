@@ -2,8 +2,8 @@
 Outliers that nobody marked
 ===========================
 
-Novelty detection trains on normal rows. If outliers hide among them, the detector learns them as normal. With ``contamination`` it leaves out
-the least normal rows first. The best remedy is still to clean the rows.
+Novelty detection trains on normal rows. If outliers hide among them, the detector learns them as normal. With ``contamination`` it leaves
+out the least normal rows first. The best remedy is still to clean the rows.
 """
 
 import matplotlib.pyplot as plt

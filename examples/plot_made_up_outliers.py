@@ -28,9 +28,9 @@ detector = rk.SVDD().fit(X)
 # %%
 # Five sources and a sum
 # ----------------------
-# ``PermutedColumns`` keeps the values of every column and breaks the relations between columns; ``Box`` fills the box around the samples. Their
-# sum is the default of ``OneClassGridSearch`` without known outliers. The AUROC is that of a plain SVDD on new samples against each source. It
-# says nothing certain about your real outliers, which nobody has seen yet.
+# ``PermutedColumns`` keeps the values of every column and breaks the relations between columns; ``Box`` fills the box around the samples.
+# Their sum is the default of ``OneClassGridSearch`` without known outliers. The AUROC is that of a plain SVDD on new samples against each
+# source. It says nothing certain about your real outliers, which nobody has seen yet.
 
 figure, axes = plt.subplots(2, 3, figsize=(12, 6.6), sharex=True, sharey=True, layout="constrained")
 for axis, (name, source) in zip(axes.flat, sources.items(), strict=True):

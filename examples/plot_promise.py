@@ -2,8 +2,8 @@
 Asked for, and delivered
 ========================
 
-Other detectors take ``contamination``, a share of the *training* rows. ``ConformalDetector`` wraps any detector and takes a share of *new* normal
-rows instead. Both are asked for rates from 2 % to 30 %, on 60 rows, 25 times.
+Other detectors take ``contamination``, a share of the *training* rows. ``ConformalDetector`` wraps any detector and takes a share of
+*new* normal rows instead. Both are asked for rates from 2 % to 30 %, on 60 rows, 25 times.
 """
 
 import matplotlib.pyplot as plt

@@ -19,8 +19,8 @@ scales, nus = (0.03, 0.3, 3.0), (0.02, 0.1, 0.4)
 # %%
 # Nine descriptions
 # -----------------
-# ``scale`` is relative to the data: sigma² is the scale times the mean squared distance between two samples. ``threshold="training"`` is the
-# classical rule, in which nu bounds the share of training samples outside.
+# ``scale`` is relative to the data: sigma² is the scale times the mean squared distance between two samples. ``threshold="training"`` is
+# the classical rule, in which nu bounds the share of training samples outside.
 
 figure, axes = plt.subplots(3, 3, figsize=(11, 7.6), sharex=True, sharey=True, layout="constrained")
 print(f"{'scale':>8}{'nu':>8}{'outside':>10}{'support vectors':>18}")

@@ -25,7 +25,7 @@ FINER = 17
 """Values that are tried around the best of them, if none is accepted."""
 
 HALVINGS = 30
-"""After so many, an end of an interval is known to a billionth of the distance between values that were tried."""
+"""After this many, an end of an interval is known to a billionth of the distance between the values tried."""
 
 DIGITS = 4
 """Significant digits of the ends of an interval."""
@@ -39,7 +39,7 @@ BLOCK = 4096
 
 @dataclass(frozen=True)
 class Change:
-    """One value that would make a row normal, all others staying as they are.
+    """One value that would make a row normal, with all others unchanged.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class Counterfactuals:
 
 
 def counterfactuals(model: Any, X: Any, *, ranges: Mapping[str, Any] | None = None) -> Counterfactuals:
-    """Find the nearest value of each column that would make a flagged row normal, the other columns staying as they are.
+    """Find the nearest value of each column that would make a flagged row normal, with the other columns unchanged.
 
     Values over the normal range and a quarter of it on both sides are tried on ``model.decision_function``, and the ends of the interval
     of accepted values are found by halving. Every value that is returned was accepted by the model.
@@ -177,7 +177,7 @@ def _in_order(model: Any, X: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Column:
-    """Flagged rows of X, of which one column is replaced."""
+    """Flagged rows of X with one column replaced."""
 
     model: Any
     X: Any

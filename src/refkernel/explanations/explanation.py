@@ -34,7 +34,7 @@ class Explanation:
     Parameters
     ----------
     values : ndarray of shape (n_samples, n_features)
-        Negative where a feature speaks against the row.
+        Negative where a feature counts against the row.
     baseline : float
         The score with all features switched off.
     names : tuple of str
@@ -65,7 +65,7 @@ class Explanation:
         return self.values.sum(axis=1) + self.baseline
 
     def worst(self, count: int) -> np.ndarray:
-        """Find the features that speak most against each row.
+        """Find the features that count most against each row.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class Explainer:
         return Explanation(values, self._form.baseline, names, method, bound)
 
     def against(self, X: Any, count: int) -> np.ndarray:
-        """What speaks against each row, column by column (rows × columns): negative where it does, the strongest lowest.
+        """What counts against each row, column by column (rows × columns): negative where it does, the strongest lowest.
 
         The row is compared with the most similar normal rows. AutoDetector's values are such a comparison; of other models it is the one of
         :class:`Comparison`, for one column more than the ``count`` that are wanted.

@@ -1,4 +1,4 @@
-"""The features that speak for and against one row."""
+"""The features that count for and against one row."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ExplanationDisplay:
     baseline : float
         The score with all features switched off.
     threshold : float, optional
-        The score from which on rows are accepted.
+        The lowest score that is accepted.
     cells : sequence of str, optional
         The row's value of each feature, for the labels.
 

@@ -73,7 +73,7 @@ class DaskSource(Source):
         return _sum([work(function, part, start, self.n_columns, given) for part, start in filled])
 
     def apply(self, function: Callable[[np.ndarray], np.ndarray]) -> Any:
-        """Compute a result for every row, when it is asked for.
+        """Compute a result for every row, lazily.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class DaskSource(Source):
         return self._lazy(function, (), dtype)
 
     def transformed(self, function: Callable[[np.ndarray], np.ndarray], n_columns: int) -> Any:
-        """Transform the rows, when they are asked for.
+        """Transform the rows, lazily.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class DaskSource(Source):
 
 
 class DaskRows:
-    """Features of all partitions, kept by the workers. If one dies, Dask computes what it held again."""
+    """Features of all partitions, kept by the workers. If a worker dies, Dask recomputes what it held."""
 
     def __init__(self, source: DaskSource, features: Callable[[Any], np.ndarray], r: int, terms: Terms, weight: np.ndarray | None) -> None:
         prepare, given = dask.delayed(_prepared), dask.delayed((features, r, terms), pure=False)
@@ -180,7 +180,7 @@ class DaskRows:
 
 
 def _sum(parts: list[Any]) -> Any:
-    """The sum of delayed parts, neighbours first, so that no worker and not the client holds them all."""
+    """The sum of delayed parts, neighbours first, so that neither a worker nor the client holds them all."""
     add = dask.delayed(_added)
     while len(parts) > 1:
         parts = [add(*parts[i : i + 2]) if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), 2)]
