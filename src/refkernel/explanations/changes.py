@@ -90,7 +90,7 @@ class Counterfactuals:
     rows : ndarray of int
         The numbers of the rows that are flagged.
     changes : list of list of Change
-        For each of them the changes that suffice, those first that move least, measured in widths of the normal range.
+        For each of them the changes that suffice, smallest first, measured in widths of the normal range.
 
     Examples
     --------
@@ -121,14 +121,14 @@ def counterfactuals(model: Any, X: Any, *, ranges: Mapping[str, Any] | None = No
     """Find the nearest value of each column that would make a flagged row normal, with the other columns unchanged.
 
     Values over the normal range and a quarter of it on both sides are tried on ``model.decision_function``, and the ends of the interval
-    of accepted values are found by halving. Every value that is returned was accepted by the model.
+    of accepted values are found by bisection. The model has accepted every value that is returned.
 
     Parameters
     ----------
     model : fitted detector
         Anything with ``decision_function``: a detector, a pipeline that ends in one, or a search over them.
     X : array-like or data frame of shape (n_samples, n_columns)
-        Rows; those that the model accepts are passed over.
+        Rows; those that the model accepts are skipped.
     ranges : mapping of str, optional
         For columns by name: ``(low, high)`` for numbers, or a list of levels for categories (an empty one leaves the column as it is). By
         default what the model keeps of its training rows: all of ``AutoDetector``, support vectors and references of the others.
