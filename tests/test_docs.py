@@ -1,6 +1,7 @@
 """What the documentation shows must run."""
 
 import doctest
+import gzip
 import importlib
 import inspect
 import itertools
@@ -122,6 +123,19 @@ def _commands(block):
         words = shlex.split(line, comments=True)
         if words[0] == "refkernel":
             yield words[1:], [text for text in shown if text.strip() and "…" not in text]
+
+
+@pytest.mark.parametrize("name", ["article", "study", "benchmark"])
+def test_a_page_of_results_stands_below_its_command_and_opens_with_the_answer(name):
+    """The site shows the page that a command wrote, under that command; its first sentences are the answer, and the file is small."""
+    folder = ROOT / "docs" / "measured"
+    above, shown, _ = (folder / f"{name}.md").read_text(encoding="utf-8").partition(f"```{{measured}} {name}")
+    assert shown
+    assert "$ refkernel " in above
+    packed = (folder / "pages" / f"{name}.html.gz").read_bytes()
+    assert len(packed) < 400_000  # bytes: kept in the repository for ever
+    header, _, _ = gzip.decompress(packed).decode("utf-8").partition("</header>")
+    assert re.search(r"</h1>\s*<p><strong>[^<]+", header)
 
 
 def test_the_readme_is_for_one_minute():
