@@ -125,7 +125,7 @@ def _commands(block):
             yield words[1:], [text for text in shown if text.strip() and "…" not in text]
 
 
-@pytest.mark.parametrize("name", ["article", "study"])
+@pytest.mark.parametrize("name", ["article", "study", "benchmark"])
 def test_a_page_of_results_stands_below_its_command_and_opens_with_the_answer(name):
     """The site shows the page that a command wrote, under that command; its first sentences are the answer, and the file is small."""
     folder = ROOT / "docs" / "measured"
