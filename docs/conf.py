@@ -30,6 +30,7 @@ extensions = [
     "command_pages",
     "drawn_rooms",
     "inventories",
+    "measured_pages",
     "mathml",
     "repository_links",
 ]

@@ -2,8 +2,8 @@
 Nothing to choose
 =================
 
-``AutoDetector`` takes normal rows and a false-alarm rate. Here benign tumours are normal, and malignant ones are never seen in training.
-Moving the threshold needs no new fit.
+``AutoDetector`` takes normal rows and a false-alarm rate. Here benign tumours are normal, and training never sees a malignant one.
+You can move the threshold without refitting.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +21,7 @@ print(detector.choice_)
 # %%
 # One fit, three rates
 # --------------------
-# ``with_false_alarm_rate`` returns a detector with another threshold. A lower rate costs missed outliers: the table says how many.
+# ``with_false_alarm_rate`` returns a detector with another threshold. A lower rate misses more outliers; the table shows how many.
 
 rates = (0.01, 0.05, 0.2)
 detectors = {rate: detector.with_false_alarm_rate(rate) for rate in rates}
@@ -32,8 +32,8 @@ for rate, moved in detectors.items():
 # %%
 # Where the thresholds are
 # ------------------------
-# Scores are on a scale of evidence: how seldom a normal row that was left out of training looks this unusual. 0 is the middle of the normal
-# rows, and every threshold is a rank among them.
+# Scores measure evidence: how rarely a normal row that was left out of training looks this unusual. 0 is a typical normal
+# row, and every threshold is a rank among the normal rows.
 
 figure, axis = plt.subplots(figsize=(9, 4.2), layout="constrained")
 groups = (detector.score_samples(new), detector.score_samples(other))
@@ -42,6 +42,6 @@ axis.hist(groups[0], bins, color="#0072B2", alpha=0.75, label=f"{len(new)} new b
 axis.hist(groups[1], bins, color="#D55E00", alpha=0.75, label=f"{len(other)} malignant")
 for (rate, moved), style in zip(detectors.items(), (":", "--", "-"), strict=True):
     axis.axvline(moved.offset_, color="black", linestyle=style, label=f"threshold at {rate:.0%}")
-axis.set(xlabel="score (lower is more unusual)", ylabel="rows", title="Normal rows train; the threshold is a wish about new normal rows")
+axis.set(xlabel="score (lower is more unusual)", ylabel="rows", title="Normal rows train; you choose the share of new normal rows to flag")
 axis.legend()
 plt.show()

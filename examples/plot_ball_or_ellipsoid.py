@@ -23,7 +23,7 @@ references = rk.references.Subset(40)
 # %%
 # In the plane, and on features
 # -----------------------------
-# On the plain coordinates the ball and the ellipsoid are what their names say. On features of a reference map they follow the samples.
+# In plain coordinates the ball and the ellipsoid look like their names. On the features of a reference map they follow the samples.
 
 features = rk.ReferenceMap(rk.RBF(scale=0.3), references, random_state=0)
 models = {

@@ -2,8 +2,8 @@
 Centring and truncation
 =======================
 
-Between the kernel values against the references and the features stand two steps: the mean of the references is moved to the origin, and
-directions whose eigenvalue is below a floor are dropped. What do they change?
+Two steps lead from the kernel values against the references to the features: the mean of the references is moved to the origin, and
+directions whose eigenvalue is below a floor are dropped. What difference do they make?
 """
 
 import warnings
@@ -21,8 +21,8 @@ floors = (1e-6, 1e-1)
 # %%
 # Four maps
 # ---------
-# The references are 40 of the samples. Dropping directions loses detail: with ten of them left, the map no longer tells samples
-# far away from those nearby, and accepts them.
+# The references are 40 of the samples. Dropping directions loses detail: with ten of them left, the map cannot tell samples
+# far away from those nearby, and accepts both.
 
 figure, axes = plt.subplots(2, 2, figsize=(11, 6.4), sharex=True, sharey=True, layout="constrained")
 spectra = {}
@@ -42,8 +42,8 @@ for row, center in enumerate((True, False)):
 # %%
 # The spectra
 # -----------
-# An RBF kernel on 40 references: eigenvalues fall by orders of magnitude. Centring removes the largest direction, which all samples
-# share. The floor of 1e-6 is the article's.
+# The eigenvalues of an RBF kernel on 40 references fall by orders of magnitude. Centring removes the largest direction, which all samples
+# share. The article uses a floor of 1e-6.
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 3.8), sharey=True, layout="constrained")
 for axis, (center, eigenvalues) in zip(axes, spectra.items(), strict=True):

@@ -2,8 +2,8 @@
 Choosing without labels
 =======================
 
-``OneClassGridSearch`` without a known outlier scores candidates on new normal rows and made-up outliers. Here the true outliers are
-known to us and hidden from the search, so we can look at what it chose, and at what it would have chosen had it known.
+Without known outliers, ``OneClassGridSearch`` scores candidates on held-out normal rows and made-up outliers. Here we know the true
+outliers but hide them from the search, so we can compare its choice with the choice it would have made had it seen them.
 """
 
 import warnings
@@ -31,7 +31,7 @@ believed = search.cv_results_["mean_test_score"].reshape(len(scales), len(nus))
 # %%
 # The truth, for comparison
 # -------------------------
-# Gmean on test samples with real outliers, of every candidate: a table that nobody has in practice.
+# The Gmean of every candidate on test samples with real outliers: a table that nobody has in practice.
 
 true = np.empty_like(believed)
 for row, scale in enumerate(scales):

@@ -2,8 +2,8 @@
 The least normal threes
 =======================
 
-Images are rows of pixels. A detector is trained on handwritten threes, and then ranks all other images: the p-value of a three tells how
-odd it is, and the digits that pass for a three are those that look like one.
+Images are rows of pixels. We train a detector on handwritten threes and then let it judge other images. The p-value of a three tells how
+odd it is, and the digits that pass for a three are the ones that look like it.
 """
 
 import matplotlib.pyplot as plt

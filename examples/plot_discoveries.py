@@ -2,8 +2,8 @@
 Which rows may I report?
 ========================
 
-A p-value says how unusual one row is. In a list of 500 rows, 25 normal ones have a p-value below 0.05. ``select`` judges the list as a
-whole: at most the share ``fdr`` of what it selects is normal, on average.
+A p-value says how unusual one row is. But among 500 normal rows, about 25 have a p-value below 0.05. ``select`` judges a list as a
+whole: on average, at most a share ``fdr`` of the rows it selects is normal.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +19,8 @@ is_outlier = np.repeat([False, True], [460, 40])
 # %%
 # p-values of a list
 # ------------------
-# ``method="split"`` is the one with proofs: 30 % of the rows calibrate, the others train. Those of normal rows are uniform, those of
-# outliers are small.
+# ``method="split"`` is the one with a proof: 30 % of the rows calibrate, the others train. The p-values of normal rows are uniform; those
+# of outliers are small.
 
 detector = rk.ConformalDetector(rk.SVDD(rk.RBF(1.0)), method="split", random_state=0).fit(X)
 p = detector.p_values(rows)

@@ -2,8 +2,8 @@
 A few known outliers
 ====================
 
-Faults are rare: there may be none on record, or one, or ten. Here targets are one half moon and faults come from the other. SVDD can
-ignore known outliers or be repelled by them, and the one-class SVM can see all samples through references drawn like them.
+Faults are rare: you may have none on record, or one, or ten. Here the targets are one half moon and the faults come from the other. SVDD
+can ignore known outliers or be repelled by them, and the one-class SVM can use references that resemble them.
 """
 
 import matplotlib.pyplot as plt
@@ -22,8 +22,8 @@ y_test = np.where(moon_test == 0, 1, -1)
 # The three ways
 # --------------
 # Known outliers are the rows with y = -1. Plain SVDD never trains on them. ``negatives="repel"`` pushes them out of the ball.
-# ``references="negatives7"`` uses the outliers and random draws like them as references: their labels shape only the kernel.
-# Without outliers there are no such references, so the plain one-class SVM stands in.
+# ``references="negatives7"`` uses the outliers and random draws like them as references, so the labels shape only the kernel.
+# With no outlier there are no such references, and the plain one-class SVM takes its place.
 
 
 def models(q):

@@ -2,8 +2,8 @@
 Outliers that nobody marked
 ===========================
 
-Novelty detection trains on normal rows. If outliers hide among them, a detector learns them as normal. ``contamination`` leaves out the
-least normal rows before it learns; the best remedy is still to clean the rows.
+Novelty detection trains on normal rows. If outliers hide among them, the detector learns them as normal. With ``contamination`` it leaves
+out the least normal rows first. The best remedy is still to clean the rows.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ strange = rng.uniform([-5, -4], [5, 4], size=(1000, 2))
 # %%
 # Three detectors of 252 rows, 12 of them hidden outliers
 # -------------------------------------------------------
-# The first was told nothing. The second was told the share. The third got clean rows.
+# The first knows nothing about the outliers. The second knows their share. The third gets clean rows.
 
 detectors = {
     "told nothing": rk.AutoDetector(0.05).fit(X),

@@ -2,8 +2,8 @@
 Made-up outliers
 ================
 
-Without a single known outlier, a search has to test against something. ``rk.pseudo_outliers`` makes rows that should look wrong beside
-the training rows, from the training rows alone.
+Without known outliers, a search still has to test against something. From the training rows alone, ``rk.pseudo_outliers`` makes rows that
+should look wrong beside them.
 """
 
 import matplotlib.pyplot as plt
@@ -28,9 +28,9 @@ detector = rk.SVDD().fit(X)
 # %%
 # Five sources and a sum
 # ----------------------
-# ``PermutedColumns`` keeps every column and breaks how they go together; ``Box`` fills the box around the samples. Their sum is the
-# default of ``OneClassGridSearch`` without known outliers. The AUROC is that of the bare SVDD, on new samples against each source: it is
-# not the one against your real outliers, which nobody has seen.
+# ``PermutedColumns`` keeps the values of every column and breaks the relations between columns; ``Box`` fills the box around the samples.
+# Their sum is the default of ``OneClassGridSearch`` without known outliers. The AUROC is that of a plain SVDD on new samples against each
+# source. It says nothing certain about your real outliers, which nobody has seen yet.
 
 figure, axes = plt.subplots(2, 3, figsize=(12, 6.6), sharex=True, sharey=True, layout="constrained")
 for axis, (name, source) in zip(axes.flat, sources.items(), strict=True):

@@ -2,8 +2,8 @@
 Numbers and categories
 ======================
 
-Records often mix numbers with categories. Here a press forms parts of three materials, each at its own temperature. A fault is a
-temperature that suits another material: every column alone looks normal, only the combination does not.
+Records often mix numbers with categories. Here a press forms parts from three materials, each at its own temperature. A fault is a
+temperature that suits another material: each column looks normal on its own, but the combination does not.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 A kernel of your own
 ====================
 
-A machine runs at night. Its log holds the hour of the day, which starts again at 24, and the load. Kernels of distances do not know
-that 23:55 and 00:05 are ten minutes apart; a kernel with one formula of your own does.
+A machine runs at night. Its log holds the hour of the day, which wraps around at 24, and the load. Ordinary kernels do not know
+that 23:55 and 00:05 are ten minutes apart. A kernel with your own formula does.
 """
 
 import matplotlib.pyplot as plt
@@ -21,8 +21,8 @@ checked = {"00:05, load 5": [0.08, 5.0], "23:55, load 5": [23.92, 5.0], "12:00, 
 # The formula
 # -----------
 # A kernel is a class with one formula in ``__call__``: X in the rows of the matrix, Z in its columns, ``Z=None`` for Z = X. This one is
-# a product of a periodic kernel of the hour and an RBF kernel of the load. Its parameters are stored as they come, so that
-# ``clone`` and a grid search find them. It does not accept sparse samples, and says so.
+# the product of a periodic kernel of the hour and an RBF kernel of the load. The constructor stores its parameters unchanged, so that
+# ``clone`` and a grid search can find them. It does not accept sparse samples, and says so.
 
 
 class Clock(rk.kernels.Kernel):
@@ -43,8 +43,8 @@ class Clock(rk.kernels.Kernel):
 # %%
 # Where it goes
 # -------------
-# Anywhere a kernel goes: into a classifier, or under a reference kernel, here with 12 references that k-means finds. Without centring,
-# samples far from all references are mapped to the origin: the one-class SVM rejects it, SVDD on these references accepts it.
+# Use it wherever a kernel goes: in a classifier, or under a reference kernel, here with 12 references found by k-means. Without centring,
+# samples far from all references are mapped to the origin. The one-class SVM rejects the origin; SVDD on these references accepts it.
 
 references = rk.ReferenceKernel(Clock(), references=rk.references.KMeans(12), center=False, random_state=0)
 models = {
@@ -62,10 +62,10 @@ for axis, (name, model) in zip(axes, models.items(), strict=True):
     axis.set(title=name, xlim=(0, 24), xticks=range(0, 25, 6), xlabel="hour of the day", ylabel="load" if axis is axes[0] else "")
 
 # %%
-# A function will do
-# ------------------
-# A callable ``f(X, Z)`` that returns the matrix is a kernel too. It has no parameters for a search to vary, and cannot be saved
-# with the model unless it is defined in a module.
+# A function works too
+# --------------------
+# Any callable ``f(X, Z)`` that returns the matrix is a kernel. It has no parameters for a search to vary, and it can only be saved
+# with the model if it is defined in a module.
 
 
 def clock(X, Z):

@@ -2,8 +2,8 @@
 References of your own
 ======================
 
-A reference kernel sees samples through their kernel values against references. A strategy is an object that draws them. The one
-below draws targets and shakes them a little; three built-in ones are shown for comparison.
+A reference kernel sees samples through their kernel values against references, and a strategy is an object that draws these references.
+The one below draws targets and shakes them a little. Three built-in strategies are shown for comparison.
 """
 
 import matplotlib.pyplot as plt

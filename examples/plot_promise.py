@@ -2,8 +2,8 @@
 Asked for, and delivered
 ========================
 
-``contamination`` of other detectors is a share of the *training* rows. ``ConformalDetector`` makes a rate of *new* normal rows out of any
-detector. Both are asked for rates from 2 % to 30 %, on 60 rows, 25 times.
+Other detectors take ``contamination``, a share of the *training* rows. ``ConformalDetector`` wraps any detector and takes a share of
+*new* normal rows instead. Both are asked for rates from 2 % to 30 %, on 60 rows, 25 times.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,8 @@ REPEATS, N = 25, 60
 # %%
 # The measurement
 # ---------------
-# The same detector, once with the threshold of its own parameter and once wrapped. The wrapper rejects what has a p-value of at most
-# the rate, so one fit serves all rates.
+# The same detector runs once with its own threshold and once wrapped. The wrapper rejects rows whose p-value is at most the rate, so one
+# fit serves all rates.
 
 own, promised = np.empty((REPEATS, len(WISHES))), np.empty((REPEATS, len(WISHES)))
 for repeat in range(REPEATS):
@@ -39,8 +39,8 @@ for column, wish in enumerate(WISHES):
 # %%
 # The picture
 # -----------
-# The band holds four fifths of the 25 training sets: a promise about the average is not one about each. ``confidence=0.9`` promises the
-# rate of the threshold at hand.
+# The band holds four fifths of the 25 training sets: a promise about the average is not a promise about each one. ``confidence=0.9`` makes
+# a promise about the threshold you actually get.
 
 figure, axis = plt.subplots(figsize=(6.4, 5.6), layout="constrained")
 for rejected, colour, marker, name in ((own, "#D55E00", "s", "contamination"), (promised, "#0072B2", "o", "ConformalDetector")):

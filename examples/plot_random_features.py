@@ -57,7 +57,7 @@ for sigma, model in exact.items():
 # %%
 # One picture
 # -----------
-# The wide kernel, twenty features each, one seed: landmarks know where the samples are, random frequencies do not.
+# The wide kernel, twenty features each, one seed. Landmarks know where the samples are; random frequencies do not.
 
 figure, axes = plt.subplots(2, 2, figsize=(11, 6.4), sharex=True, sharey=True, layout="constrained")
 DecisionRegionDisplay.from_estimator(exact[1.0], X, ax=axes[0, 0], legend=False)

@@ -2,8 +2,8 @@
 What the references do
 ======================
 
-A reference kernel describes a sample by its kernel values against reference vectors, and forgets everything else. The same samples,
-the same base kernel, and references from five places: what the references cannot see, the description cannot tell apart.
+A reference kernel describes a sample by its kernel values against reference vectors, and forgets everything else. What the references
+cannot see, the model cannot tell apart. Here are the same samples and the same base kernel with six sets of references.
 """
 
 import warnings
@@ -30,8 +30,8 @@ choices = {
 # %%
 # Six descriptions
 # ----------------
-# SVDD with nu = 0.1 each. Diamonds are references. The rank is the number of features that the map keeps: at most one for each reference,
-# less one for centring. In the last panel nothing on the right was ever seen through a reference nearby.
+# Each is an SVDD with nu = 0.1. Diamonds are references. The rank is the number of features that the map keeps: at most one per reference,
+# minus one for centring. In the last panel no reference is near the samples on the right.
 
 figure, axes = plt.subplots(2, 3, figsize=(13, 7), sharex=True, sharey=True, layout="constrained")
 print(f"{'references':32}{'count':>7}{'rank':>7}{'accepted':>11}")

@@ -2,7 +2,7 @@
 Two traps, and the warnings that name them
 ==========================================
 
-A reference kernel on RBF has two ways to go wrong without an error. ``fit`` warns of both. Here they are, seen from afar.
+A reference kernel on RBF can go wrong in two ways without an error. ``fit`` warns about both. Here they are, zoomed out.
 """
 
 import warnings

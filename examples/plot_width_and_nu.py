@@ -2,7 +2,7 @@
 What the width and nu do
 ========================
 
-The two numbers of a one-class SVM or an SVDD. The width decides how closely the boundary follows the samples; nu decides how many
+Two numbers shape a one-class SVM or an SVDD. The width decides how closely the boundary follows the samples; nu decides how many
 training samples it may leave outside.
 """
 
@@ -19,8 +19,8 @@ scales, nus = (0.03, 0.3, 3.0), (0.02, 0.1, 0.4)
 # %%
 # Nine descriptions
 # -----------------
-# ``scale`` is relative to the data: sigma² is the scale times the mean squared distance of two samples. ``threshold="training"`` is the
-# classical rule, in which nu is a bound on the training samples outside.
+# ``scale`` is relative to the data: sigma² is the scale times the mean squared distance between two samples. ``threshold="training"`` is
+# the classical rule, in which nu bounds the share of training samples outside.
 
 figure, axes = plt.subplots(3, 3, figsize=(11, 7.6), sharex=True, sharey=True, layout="constrained")
 print(f"{'scale':>8}{'nu':>8}{'outside':>10}{'support vectors':>18}")
@@ -35,7 +35,7 @@ for row, scale in enumerate(scales):
     axes[row, 0].set_ylabel(f"scale = {scale:g}")
 
 # %%
-# From top to bottom the kernel gets wider, and the region rounder. A narrow kernel makes nearly every sample a support vector: the
+# From top to bottom the kernel gets wider and the region rounder. With a narrow kernel nearly every sample is a support vector. The
 # training samples then say little about new ones, and ``threshold="loo"`` is the remedy.
 
 plt.show()

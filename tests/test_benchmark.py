@@ -402,7 +402,7 @@ def test_the_page_opens_with_the_answer(made_up):
     header = " ".join(text[text.index("<header>") : text.index("</header>")].split())
     assert "rk.SVDD has the best average AUROC, 86.5 %, 2.0 points above kNN (k = 1)." in header
     assert "It also has the best average rank, 1.00 among 3 methods." in header
-    assert "significantly better: none; significantly worse: kNN (k = 1), LocalOutlierFactor; not decided: none." in header
+    assert "significantly better: none; significantly worse: kNN (k = 1), LocalOutlierFactor; undecided: none." in header
 
 
 def test_the_page_stands_alone_and_has_every_part(folder):

@@ -1,6 +1,7 @@
 """What the documentation shows must run."""
 
 import doctest
+import gzip
 import importlib
 import inspect
 import itertools
@@ -51,12 +52,23 @@ def test_examples_of_docstrings_run_as_printed(name):
     assert result.failed == 0
 
 
-def test_public_classes_have_an_example_each():
-    """A class that users import from refkernel shows how it is used."""
-    classes = [name for name in refkernel.__all__ if inspect.isclass(getattr(refkernel, name))]
-    used = [name for name in classes if not issubclass(getattr(refkernel, name), Exception)]
-    assert "SVDD" in used
-    assert [name for name in used if ">>>" not in (getattr(refkernel, name).__doc__ or "")] == []
+def _public_objects():
+    """Every public class and function by its name, once: under the first module that lists it."""
+    found = {}
+    for module in PUBLIC_MODULES:
+        for name in importlib.import_module(module).__all__:
+            thing = getattr(importlib.import_module(module), name)
+            if inspect.isclass(thing) or inspect.isfunction(thing):
+                found.setdefault(id(thing), (f"{module}.{name}", thing))
+    return list(found.values())
+
+
+def test_every_public_name_has_an_example_or_a_gallery_link():
+    """A class or function shows how it is used, in its docstring or in a script of the gallery, to which its page then links."""
+    scripts = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples").glob("*.py")))
+    shown = {name: ">>>" in (thing.__doc__ or "") or thing.__name__ in re.findall(r"\w+", scripts) for name, thing in _public_objects()}
+    assert len(shown) > 90
+    assert [name for name, has_one in shown.items() if not has_one] == []
 
 
 def test_everything_public_exists_and_is_documented():
@@ -111,6 +123,19 @@ def _commands(block):
         words = shlex.split(line, comments=True)
         if words[0] == "refkernel":
             yield words[1:], [text for text in shown if text.strip() and "…" not in text]
+
+
+@pytest.mark.parametrize("name", ["article", "study", "benchmark"])
+def test_a_page_of_results_stands_below_its_command_and_opens_with_the_answer(name):
+    """The site shows the page that a command wrote, under that command; its first sentences are the answer, and the file is small."""
+    folder = ROOT / "docs" / "measured"
+    above, shown, _ = (folder / f"{name}.md").read_text(encoding="utf-8").partition(f"```{{measured}} {name}")
+    assert shown
+    assert "$ refkernel " in above
+    packed = (folder / "pages" / f"{name}.html.gz").read_bytes()
+    assert len(packed) < 400_000  # bytes: kept in the repository for ever
+    header, _, _ = gzip.decompress(packed).decode("utf-8").partition("</header>")
+    assert re.search(r"</h1>\s*<p><strong>[^<]+", header)
 
 
 def test_the_readme_is_for_one_minute():

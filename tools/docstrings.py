@@ -1,12 +1,17 @@
-"""Validates the docstrings of the public names with numpydoc: `python tools/docstrings.py`; settings in pyproject.toml."""
+"""Validates the docstrings of the public names with numpydoc, and counts their examples: `python tools/docstrings.py`.
+
+The settings are in pyproject.toml; tests/test_docs.py runs the examples.
+"""
 
 from __future__ import annotations
 
+import doctest
 import importlib
 import inspect
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from pathlib import Path
 
 from numpydoc.validate import validate
@@ -45,11 +50,20 @@ def problems(name: str, is_class: bool) -> list[str]:
     return [f"{name}: {code} {text}" for code, text in validate(name)["errors"] if code in checks]
 
 
+def examples(names: Iterable[str]) -> list[int]:
+    """The number of ``>>>`` in each docstring that has any; a docstring of two names counts once."""
+    documented = {id(thing): inspect.getdoc(thing) or "" for thing in (attrgetter(name.partition(".")[2])(refkernel) for name in names)}
+    counts = [len(doctest.DocTestParser().get_examples(text)) for text in documented.values()]
+    return [count for count in counts if count]
+
+
 def main() -> None:
     """Print every problem, and exit with 1 if there is one."""
     checked = list(public_names())
     found = [problem for name, is_class in checked for problem in problems(name, is_class)]
+    counts = examples(name for name, _ in checked)
     print("\n".join([*found, f"{len(checked)} public docstrings checked, {len(found)} problems."]))
+    print(f"{sum(counts)} statements of examples in {len(counts)} of them.")
     sys.exit(bool(found))
 
 

@@ -18,7 +18,7 @@ LOWER = "-function"
 MODULES = [*(name for name in refkernel.__all__ if inspect.ismodule(getattr(refkernel, name))), "persistence"]
 
 GROUPS = {
-    "Detectors": ["AutoDetector", "SVDD", "OneClassSVM", "ReferenceResidual", "ESVDD"],
+    "Detectors": ["AutoDetector", "SVDD", "OneClassSVM", "ReferenceResidual", "ESVDD", "StreamDetector"],
     "Promises and choices": ["ConformalDetector", "OneClassGridSearch"],
     "Reference kernels": ["ReferenceKernel", "ReferenceMap", "NPT", "RBF"],
     "Preparing columns": ["TargetScaler", "TargetImputer"],
@@ -92,7 +92,7 @@ def _index() -> str:
     listed = [name for names in GROUPS.values() for name in names]
     here = [name for owner, name, _ in _objects() if owner == "refkernel"]
     groups = {**GROUPS, "Warnings and errors": [name for name in here if name not in listed]}
-    text = _title("API reference") + "Everything that may be imported. Names that are not here are private and may change.\n\n"
+    text = _title("API reference") + "Every public name, with an example. Names that are not listed here are private and may change.\n\n"
     text += "::\n\n   import refkernel as rk\n\n"
     for title, names in groups.items():
         found = [f"refkernel.{name}" for name in names if name in here]
@@ -100,7 +100,7 @@ def _index() -> str:
     text += "Modules\n-------\n\n.. list-table::\n   :widths: 30 70\n\n"
     for name in MODULES:
         text += f"   * - :doc:`refkernel.{name}`\n     - {_first_sentence(_imported(name))}\n"
-    text += "\nThe shell has its own page: :doc:`commands`.\n\n"
+    text += "\nThe shell commands have their own page: :doc:`commands`.\n\n"
     return text + _tree([*(f"refkernel.{name}" for name in [*sorted(here, key=str.lower), *MODULES]), "commands"])
 
 

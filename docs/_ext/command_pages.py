@@ -1,4 +1,4 @@
-"""A page of the ``refkernel`` command: every command with its arguments and options, as ``--help`` tells them."""
+"""A page of the ``refkernel`` command: every command with its arguments and options, as ``--help`` shows them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from refkernel.cli import app as command_line
 INTRODUCTION = """Commands
 ========
 
-What the shell offers, as ``refkernel COMMAND --help`` tells it. The extra ``cli`` brings it: ``pip install "refkernel[cli]"``.
+Every command of the shell, as ``refkernel COMMAND --help`` shows it. Install them with ``pip install "refkernel[cli]"``.
 
 """
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .stream import StreamDetector
     from .svdd import SVDD
 
-__version__ = "0.1.0"
+    __version__: str
 
 __all__ = [
     "ESVDD",
@@ -92,7 +92,9 @@ if not TYPE_CHECKING:  # a type checker would take any name for granted
 
     def __getattr__(name: str) -> Any:
         """Import a public name on first use, and keep it."""
-        if name in _HOME_OF:
+        if name == "__version__":
+            found = _installed_version()
+        elif name in _HOME_OF:
             found = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
         elif name in __all__:
             found = import_module(f".{name}", __name__)
@@ -100,6 +102,16 @@ if not TYPE_CHECKING:  # a type checker would take any name for granted
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         globals()[name] = found
         return found
+
+
+def _installed_version() -> str:
+    """The version that the installed package was built as, from the tags of the repository."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("refkernel")
+    except PackageNotFoundError:
+        return "0+unknown"  # the sources are on the path, and nothing is installed
 
 
 def __dir__() -> list[str]:

@@ -26,6 +26,16 @@ class DegenerateSolutionWarning(UserWarning):
     This happens if the targets' mean is (nearly) the origin of the kernel's space, as after centring on the training samples
     themselves: equal weights then cancel, and the decision values are rounding noise. Use a kernel that is not centred on the
     targets (``center=False``, or references other than the targets), or :class:`SVDD`.
+
+    Examples
+    --------
+    >>> import warnings, numpy as np, refkernel as rk
+    >>> X = np.random.default_rng(0).normal(size=(30, 2))
+    >>> with warnings.catch_warnings(record=True) as raised:
+    ...     warnings.simplefilter("always")
+    ...     model = rk.OneClassSVM(rk.ReferenceKernel(references="training")).fit(X)
+    >>> [warning.category.__name__ for warning in raised]
+    ['DegenerateSolutionWarning']
     """
 
 
@@ -35,6 +45,19 @@ class FarSamplesWarning(UserWarning):
     Far from all references, a reference kernel on RBF or Laplacian maps every sample to one point, which may lie inside the
     description. Use a wider base kernel (``RBF(scale=10)``), references that reach where new samples may fall
     (``"uniform"``, ``Normal(scale=3)``, your own), or the plain kernel. ``ReferenceMap.residual`` measures how far a sample is.
+
+    Examples
+    --------
+    >>> import warnings, numpy as np, refkernel as rk
+    >>> X = np.random.default_rng(0).normal(size=(30, 2))
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", rk.FarSamplesWarning)  # refuse such models
+    ...     try:
+    ...         model = rk.SVDD(rk.ReferenceKernel(rk.RBF(0.1), references="training")).fit(X)
+    ...     except rk.FarSamplesWarning:
+    ...         model = rk.SVDD(rk.RBF(0.1)).fit(X)
+    >>> model.predict([[100.0, 100.0]])
+    array([-1])
     """
 
 
@@ -72,23 +95,70 @@ class _PrintableError(ValueError):
 
 
 class ModelFileError(_PrintableError):
-    """A model cannot be saved, or a file is not a model file, is damaged, too new, too large, or holds types not known to be safe."""
+    """A model cannot be saved, or a file is not a model file, is damaged, too new, too large, or holds types not known to be safe.
+
+    Examples
+    --------
+    >>> import refkernel as rk
+    >>> try:
+    ...     model = rk.load("missing.rk")
+    ... except rk.ModelFileError as error:
+    ...     print(error)
+    missing.rk does not exist (the current folder is ...).
+    """
 
 
 class TableError(_PrintableError):
-    """A file that is not a usable table; the message says what to do about it."""
+    """A file is not a usable table; the message says what to do about it.
+
+    The commands that read tables raise it, and print its message.
+
+    Examples
+    --------
+    >>> from refkernel.exceptions import TableError
+    >>> issubclass(TableError, ValueError)
+    True
+    """
 
 
 class ResultsError(RuntimeError):
-    """A results folder that cannot be used; the message says why and what to do."""
+    """A results folder cannot be used; the message says why and what to do.
+
+    The commands that run experiments raise it, and print its message.
+
+    Examples
+    --------
+    >>> from refkernel.exceptions import ResultsError
+    >>> issubclass(ResultsError, RuntimeError)
+    True
+    """
 
 
 class DataError(OSError):
-    """A data file is missing, cannot be read, or its bytes differ from the published ones."""
+    """A data file is missing, cannot be read, or its bytes differ from the published ones.
+
+    Examples
+    --------
+    >>> from refkernel import datasets
+    >>> try:
+    ...     split = datasets.load_task("Bank1", splits="authors", data_dir="missing")
+    ... except datasets.DataError as error:
+    ...     print(type(error).__name__)
+    DataError
+    """
 
 
 class DownloadError(DataError):
-    """A data file could not be downloaded."""
+    """A data file could not be downloaded.
+
+    Examples
+    --------
+    It is a :class:`DataError`, so one ``except`` covers a missing file and a missing network.
+
+    >>> from refkernel import datasets
+    >>> issubclass(datasets.DownloadError, datasets.DataError)
+    True
+    """
 
 
 def __dir__() -> list[str]:

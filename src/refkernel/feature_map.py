@@ -100,7 +100,7 @@ class ReferenceFit(NestedParams, Kernel):
     positive_definite = True
 
     def resolve(self, rows: TrainingRows, sample_weight: np.ndarray | None = None, random_state: RandomStateLike = None) -> Self:
-        """Fit a copy on the rows of one fit; ``self`` stays as it is.
+        """Fit a copy on the rows of one fit; ``self`` does not change.
 
         Parameters
         ----------

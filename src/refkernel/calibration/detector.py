@@ -37,7 +37,7 @@ BLOCK_ENTRIES = 2**22
 
 
 class ConformalDetector(LabelledOutlierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Any detector, with a false-alarm rate on new samples that is promised rather than hoped for.
+    """Any detector, with a guaranteed false-alarm rate on new samples.
 
     It wraps any detector that scores new samples. Training samples, scored by models that have not seen them, show how normal samples
     score. The p-value of a new sample is the share of those scores that are at most its own, and a sample is rejected if its p-value
@@ -115,8 +115,8 @@ class ConformalDetector(LabelledOutlierMixin, MetaEstimatorMixin, BaseEstimator)
 
     where ties count in the sample's favour. With "split" (Vovk et al., 2005) P(p <= a) <= a for every a, exactly, in finite samples.
     With "cv" and "loo" scored by folds, P(p <= a) <= 2a in general (up to a term of order sqrt(1/n) for "cv") and about a in
-    practice (Barber et al., 2021). With ``scored_by="full"`` the promise holds as long as leaving one sample out hardly changes the
-    scores of others. At small rates it held in every measurement, but p-values are not uniform, and ties (categories, duplicates) can
+    practice (Barber et al., 2021). With ``scored_by="full"`` the promise holds if leaving one sample out barely changes the
+    scores of the others. At small rates it held in every measurement, but p-values are not uniform, and ties (categories, duplicates) can
     break it; ``docs/promises.md`` has the numbers.
 
     **Confidence.** Given the calibration scores of a "split", the rate of a threshold at the k-th smallest is at most
@@ -301,7 +301,7 @@ class ConformalDetector(LabelledOutlierMixin, MetaEstimatorMixin, BaseEstimator)
         return benjamini_hochberg(self.p_values(X), fdr)
 
     def with_false_alarm_rate(self, false_alarm_rate: float, confidence: float | None = None) -> Self:
-        """Copy the detector with another threshold; nothing is fitted again.
+        """Copy the detector with another threshold, without refitting.
 
         Parameters
         ----------

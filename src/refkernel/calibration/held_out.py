@@ -121,7 +121,7 @@ def has_own_way(estimator: Any) -> bool:
 
 
 def goes_own_way(estimator: Any, n: int) -> bool:
-    """Whether to use that method for n samples; if n is small, a pipeline's earlier steps are worth fitting again."""
+    """Whether to use that method for n samples; if n is small, a pipeline's earlier steps must be fitted again."""
     return has_own_way(estimator) and (not isinstance(estimator, Pipeline) or n >= HELD_FROM)
 
 

@@ -25,7 +25,7 @@ FINER = 17
 """Values that are tried around the best of them, if none is accepted."""
 
 HALVINGS = 30
-"""After so many, an end of an interval is known to a billionth of the distance between values that were tried."""
+"""After this many, an end of an interval is known to a billionth of the distance between the values tried."""
 
 DIGITS = 4
 """Significant digits of the ends of an interval."""
@@ -39,7 +39,7 @@ BLOCK = 4096
 
 @dataclass(frozen=True)
 class Change:
-    """One value that would make a row normal, all others staying as they are.
+    """One value that would make a row normal, with all others unchanged.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Counterfactuals:
     rows : ndarray of int
         The numbers of the rows that are flagged.
     changes : list of list of Change
-        For each of them the changes that suffice, those first that move least, measured in widths of the normal range.
+        For each of them the changes that suffice, smallest first, measured in widths of the normal range.
 
     Examples
     --------
@@ -125,17 +125,17 @@ class Counterfactuals:
 
 
 def counterfactuals(model: Any, X: Any, *, ranges: Mapping[str, Any] | None = None) -> Counterfactuals:
-    """Find the nearest value of each column that would make a flagged row normal, the other columns staying as they are.
+    """Find the nearest value of each column that would make a flagged row normal, with the other columns unchanged.
 
     Values over the normal range and a quarter of it on both sides are tried on ``model.decision_function``, and the ends of the interval
-    of accepted values are found by halving. Every value that is returned was accepted by the model.
+    of accepted values are found by bisection. The model has accepted every value that is returned.
 
     Parameters
     ----------
     model : fitted detector
         Anything with ``decision_function``: a detector, a pipeline that ends in one, or a search over them.
     X : array-like or data frame of shape (n_samples, n_columns)
-        Rows; those that the model accepts are passed over.
+        Rows; those that the model accepts are skipped.
     ranges : mapping of str, optional
         For columns by name: ``(low, high)`` for numbers, or a list of levels for categories (an empty one leaves the column as it is). By
         default what the model keeps of its training rows: all of ``AutoDetector``, support vectors and references of the others.
@@ -184,7 +184,7 @@ def _in_order(model: Any, X: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Column:
-    """Flagged rows of X, of which one column is replaced."""
+    """Flagged rows of X with one column replaced."""
 
     model: Any
     X: Any

@@ -35,7 +35,7 @@ class Explanation:
     Parameters
     ----------
     values : ndarray of shape (n_samples, n_features)
-        Negative where a feature speaks against the row.
+        Negative where a feature counts against the row.
     baseline : float
         The score with all features switched off.
     names : tuple of str
@@ -43,7 +43,7 @@ class Explanation:
     method : {"shapley", "path"}
         How the values were computed: see :func:`explain`.
     error_bound : float, default=0.0
-        How far a value may be from the exact one, beside rounding.
+        How far a value may be from the exact one, apart from rounding.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Explanation:
         return self.values.sum(axis=1) + self.baseline
 
     def worst(self, count: int) -> np.ndarray:
-        """Find the features that speak most against each row.
+        """Find the features that count most against each row.
 
         Parameters
         ----------
@@ -84,8 +84,8 @@ class Explanation:
 def explain(model: Any, X: MatrixLike, *, groups: Mapping[str, Sequence[Any]] | None = None, method: str = "auto") -> Explanation:
     """Explain the scores of rows: what each feature adds to ``score_samples``.
 
-    A feature is switched off by leaving it out of all comparisons: its factor of a kernel that is a product over features becomes 1. So
-    the score of a set of features S is v(S) = Σ_i b_i Π_{j in S} k_j(x_j, x_ij), and the sum over pairs for reference kernels.
+    Switching a feature off means leaving it out of all comparisons: its factor in a kernel that is a product over features becomes 1. So
+    the score of a set of features S is v(S) = Σ_i b_i Π_{j in S} k_j(x_j, x_ij), or a sum over pairs for reference kernels.
 
     Parameters
     ----------
@@ -98,10 +98,10 @@ def explain(model: Any, X: MatrixLike, *, groups: Mapping[str, Sequence[Any]] | 
         Columns that count as one feature, by number or name: ``{"colour": [3, 4, 5]}``. Other columns are a feature each. Columns that a
         pipeline's one-hot encoder makes of one column always count as one.
     method : {"auto", "shapley", "path"}, default="auto"
-        "shapley" are exact Shapley values of v. "path" are Aumann and Shapley's values: all features are switched on together, by letting
-        every distance grow from 0 to what it is, and each gets what its own growth adds. They are exact too, and cost about as much as a
-        few scores; they tell features apart where a narrow kernel is nearly 0 for all of them. "auto" is "path" for ``AutoDetector``,
-        which has no other, and "shapley" for all others.
+        "shapley" gives exact Shapley values of v. "path" gives Aumann-Shapley values: all features are switched on together, by letting
+        every distance grow from 0 to its actual size, and each feature gets what its own growth adds. They are also exact, cost about as
+        much as a few scores, and tell features apart where a narrow kernel is nearly 0 for all of them. "auto" is "path" for
+        ``AutoDetector``, which has no other, and "shapley" for all others.
 
     Returns
     -------
@@ -160,7 +160,7 @@ class Explainer:
         return Explanation(values, self._form.baseline, names, method, bound)
 
     def against(self, X: Any, count: int) -> np.ndarray:
-        """What speaks against each row, column by column (rows × columns): negative where it does, the strongest lowest.
+        """What counts against each row, column by column (rows × columns): negative where it does, the strongest lowest.
 
         The row is compared with the most similar normal rows. AutoDetector's values are such a comparison; of other models it is the one of
         :class:`Comparison`, for one column more than the ``count`` that are wanted.

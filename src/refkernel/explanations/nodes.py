@@ -1,4 +1,4 @@
-"""Nodes of Gauss and Legendre for the integral over [0, 1] of a product of factors 1 - a t, with 0 <= a <= 1."""
+"""Gauss-Legendre nodes for the integral over [0, 1] of a product of factors 1 - a t, with 0 <= a <= 1."""
 
 from __future__ import annotations
 

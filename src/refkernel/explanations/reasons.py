@@ -24,7 +24,7 @@ SPREAD = 0.5
 
 @dataclass(frozen=True)
 class Reason:
-    """A cell that speaks against its row: its column, its value, and what training had there (empty where that is not known)."""
+    """A cell that counts against its row: its column, its value, and what training had there (empty if that is unknown)."""
 
     column: str
     value: str
@@ -44,7 +44,7 @@ class Reason:
 
 
 def worst_features(values: np.ndarray, count: int) -> np.ndarray:
-    """The numbers of the features that speak most against each row (rows × count), the worst first; -1 where no more do."""
+    """The numbers of the features that count most against each row (rows × count), worst first; -1 where there are no more."""
     count = min(count, values.shape[1])
     found = np.argpartition(values, count - 1, axis=1)[:, :count] if 0 < count < values.shape[1] else np.argsort(values, axis=1)[:, :count]
     against = np.take_along_axis(values, found, axis=1)
@@ -60,11 +60,10 @@ def reasons(
     count: int,
     partners: np.ndarray | None = None,
 ) -> np.ndarray:
-    """The features that speak most against each row, in words (rows × count): ``body_mass_g = 3.75 (normal: 2,700 … 6,300)``.
+    """The features that count most against each row, in words (rows × count): ``body_mass_g = 3.75 (normal: 2,700 … 6,300)``.
 
-    ``values`` (rows × features) are negative for features that speak against a row; ``cells`` are the cells of each feature, one array a
-    feature. ``partners`` are the features that the first ones do not go with; -1 for none. Texts are empty where nothing more speaks
-    against a row.
+    ``values`` (rows × features) are negative for features that count against a row; ``cells`` are the cells, one array per feature.
+    ``partners`` are the features that the first ones do not go with; -1 for none. Texts are empty where nothing more counts against a row.
     """
     worst = worst_features(values, count)
     beside = _beside(names, cells, normals, partners, len(values))

@@ -181,7 +181,7 @@ def as_kernel(kernel: KernelLike) -> Kernel:
     Returns
     -------
     Kernel
-        The kernel object that it stands for; a kernel object is returned as it is.
+        The kernel object that it stands for; a kernel object is returned unchanged.
 
     Examples
     --------

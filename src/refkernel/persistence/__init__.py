@@ -143,6 +143,15 @@ def load(path: StrPath, *, trusted: Sequence[str] = (), max_bytes: int | None = 
     -----
     UserWarning
         If the file was saved with another version of scikit-learn.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, refkernel as rk
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = rk.save(rk.AutoDetector().fit(np.random.default_rng(0).normal(size=(50, 2))), f"{folder.name}/model.rk")
+    >>> rk.load(path).predict([[0.0, 0.0], [9.0, 9.0]])
+    array([ 1, -1])
+    >>> folder.cleanup()
     """
     return open_model(path, trusted=trusted, max_bytes=max_bytes).model
 
@@ -171,6 +180,7 @@ def open_model(path: StrPath, *, trusted: Sequence[str] = (), max_bytes: int | N
     >>> path = rk.save(rk.SVDD().fit(np.eye(3)), f"{folder.name}/model.rk")
     >>> rk.persistence.open_model(path).model
     SVDD()
+    >>> folder.cleanup()
     """
     skops_io = _skops_io()
     trusted_names = _checked_names(trusted)
@@ -204,6 +214,16 @@ def read_about(path: StrPath, *, max_bytes: int | None = None) -> dict[str, Any]
         ``format``, ``package``, ``versions`` (of python and the libraries), ``created`` (UTC), ``model`` (its class), ``n_features_in``
         and ``feature_names_in`` (None if the model has none), ``other_types`` (the names that ``load`` needs in ``trusted``), and the
         user's ``about``. All of this is what the file claims; nothing proves it.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, refkernel as rk
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = rk.save(rk.SVDD().fit(np.eye(3)), f"{folder.name}/model.rk", about={"source": "sensor 7"})
+    >>> facts = rk.read_about(path)
+    >>> facts["model"], facts["n_features_in"], facts["about"]
+    ('refkernel.svdd.SVDD', 3, {'source': 'sensor 7'})
+    >>> folder.cleanup()
     """
     return SealedFile(Path(path), max_bytes).metadata
 

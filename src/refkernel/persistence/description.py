@@ -34,7 +34,7 @@ METADATA = {
 
 def description(model: Any) -> dict[str, Any]:
     """The metadata of a model, without what the user adds."""
-    from .. import __version__  # not defined yet while the package is being imported
+    from .. import __version__  # looked up in the installed package, when it is first needed
 
     names = getattr(model, "feature_names_in_", None)
     n_features = getattr(model, "n_features_in_", None)

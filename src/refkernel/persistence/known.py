@@ -147,7 +147,7 @@ def functions() -> frozenset[str]:
 
 @cache
 def current_names() -> dict[str, str]:
-    """Where this package's types and functions live today, by their bare name: files of other versions name older modules."""
+    """Where this package's types and functions live now, by name alone: files written by other versions name older modules."""
     homes: dict[str, set[str]] = {}
     own = [getattr(sys.modules[full.rpartition(".")[0]], name) for full, name in own_objects().items()]
     for value in [*own, *OWN_FUNCTIONS]:

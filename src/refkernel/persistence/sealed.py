@@ -33,7 +33,7 @@ MAX_BYTES = 2**31
 
 SMALL_BYTES = 2**26
 MAX_RATIO = 20
-"""Beyond 64 MB, contents may be this many times larger than the file: arrays are stored as they are, only the schema is compressed."""
+"""Above 64 MB, contents may be this many times larger than the file: arrays are stored uncompressed, only the schema is compressed."""
 
 SMALL_JSON_BYTES = 2**24
 MAX_JSON_BYTES = 2**27
@@ -49,7 +49,7 @@ def seal(entries: dict[str, bytes]) -> bytes:
     """An archive of these entries that ends in the digest of all bytes before it."""
     buffer = io.BytesIO()
     with ZipFile(buffer, "w") as archive:
-        for name, content in entries.items():  # numbers hardly shrink; the schema does
+        for name, content in entries.items():  # numbers barely shrink; the schema does
             archive.writestr(name, content, ZIP_DEFLATED if name == SCHEMA_ENTRY else ZIP_STORED)
         archive.comment = MARK + bytes(DIGEST_SIZE)
     with buffer.getbuffer() as written:
@@ -60,7 +60,7 @@ def seal(entries: dict[str, bytes]) -> bytes:
 
 
 class SealedFile:
-    """An undamaged model file of a plausible size: its metadata, and its other entries when they are asked for."""
+    """An undamaged model file of a plausible size: its metadata, and its other entries on request."""
 
     def __init__(self, path: Path, max_bytes: int | None = None):
         if max_bytes is not None:

@@ -1,4 +1,4 @@
-"""The features that speak for and against one row."""
+"""The features that count for and against one row."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .style import BLUE, INK, VERMILION, axes_of, finish, pyplot
 __all__ = ["ExplanationDisplay"]
 
 MOST_FEATURES = 12
-"""Bars that can be read side by side; the others are one bar together."""
+"""As many bars as can be read side by side; the other features share one bar."""
 
 
 class ExplanationDisplay:
-    """Bars from the baseline to the score of one row: what each feature adds, those first that matter most.
+    """Bars from the baseline to the score of one row: what each feature adds, most important first.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class ExplanationDisplay:
     baseline : float
         The score with all features switched off.
     threshold : float, optional
-        The score from which on rows are accepted.
+        The lowest score that is accepted.
     cells : sequence of str, optional
         The row's value of each feature, for the labels.
 
@@ -110,7 +110,7 @@ class ExplanationDisplay:
         ax : matplotlib axes, optional
             The axes to draw in; a new figure by default.
         most : int, default=12
-            The number of bars; features beyond it are one bar together.
+            The number of bars; the features beyond it share one bar.
         legend : bool, default=True
             Whether to draw a legend beside the axes.
 

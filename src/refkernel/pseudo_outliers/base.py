@@ -117,7 +117,7 @@ class Sum(PseudoOutliers):
 
 
 class Given(PseudoOutliers):
-    """Your own rows, drawn without replacement; rows repeat if more are asked for.
+    """Your own rows, drawn without replacement; rows repeat if there are too few.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ __all__ = ["NeighbourNoise", "PushedOutward"]
 
 
 class PushedOutward(PseudoOutliers):
-    """Rows from the edge of the data, pushed further out from their mean. Categories stay as they are.
+    """Rows from the edge of the data, pushed further away from the mean. Categories do not change.
 
     Distances are measured after scaling every numeric column by its standard deviation, so units do not matter. A column of
     integers gets integers, and a constant column stays constant.
@@ -56,7 +56,7 @@ class PushedOutward(PseudoOutliers):
 
 
 class NeighbourNoise(PseudoOutliers):
-    """Rows moved in a random direction by several times the distance to their neighbours. Categories stay as they are.
+    """Rows moved in a random direction by several times the distance to their neighbours. Categories do not change.
 
     Distances are measured after scaling every numeric column by its standard deviation, so units do not matter. A row whose
     neighbours all equal it takes the mean distance of the other rows. A column of integers gets integers, and a constant column stays

@@ -29,10 +29,11 @@ FEWEST = 10
 
 
 class Auto(Strategy):
-    """Centroids of k-means, as many as the kernel's spectrum asks for.
+    """Centroids of k-means, whose number follows from the kernel's spectrum.
 
-    Two for each of the leading eigenvalues that make up a share ``explained`` of the centred kernel matrix of 1,000 targets, at least 10,
-    at most ``most``, and at most as many as features of all targets fit into ``memory``. ``ReferenceMap.choice_`` says what decided.
+    There are two for each of the leading eigenvalues that make up a share ``explained`` of the spectrum of the centred kernel matrix of
+    1,000 targets: at least 10, at most ``most``, and no more than ``memory`` allows for the features of all targets.
+    ``ReferenceMap.choice_`` says which limit decided.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ class Auto(Strategy):
     memory : float, default=512
         Room for the features of all targets in single precision, in MB.
     kernel : Kernel or "rbf", default="rbf"
-        The kernel whose spectrum is looked at, resolved on the targets; "rbf" stands for ``RBF(scale=1)``.
+        The kernel whose spectrum counts, resolved on the targets; "rbf" stands for ``RBF(scale=1)``.
 
     Examples
     --------
@@ -93,5 +94,5 @@ def _parts(drawn: References) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _some(pool: np.ndarray, count: int, random_state: np.random.RandomState) -> np.ndarray:
-    """At most so many of the row numbers."""
+    """At most this many of the row numbers, drawn at random."""
     return pool if pool.size <= count else np.sort(random_state.choice(pool, count, replace=False))

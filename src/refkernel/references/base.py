@@ -36,7 +36,7 @@ class References:
     indices : ndarray of shape (m,)
         The training row that each vector is; ``GENERATED`` (-1) for a vector that is not a training row.
     note : str, default=""
-        What a strategy chose by itself, in words.
+        What the strategy decided on its own, in words.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def as_strategy(references: ReferencesLike) -> Strategy:
     Returns
     -------
     Strategy
-        The strategy that it stands for; a strategy is returned as it is.
+        The strategy that it stands for; a strategy is returned unchanged.
 
     Examples
     --------

@@ -16,7 +16,7 @@ CLUSTERING_STEPS = 30
 
 
 class Normal(Strategy):
-    """Independent draws of N(0, scale²) in every feature; meant for standardised data.
+    """Independent draws from N(0, scale²) in every feature; meant for standardised data.
 
     Parameters
     ----------

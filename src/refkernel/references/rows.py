@@ -96,7 +96,7 @@ class LeverageScores(Strategy):
     kernel : Kernel or "rbf", default="rbf"
         The kernel, which is resolved on the targets; "rbf" stands for ``RBF()``.
     ridge : float, default=1e-3
-        Directions that hold less than this share of the kernel's mean diagonal count for little.
+        Directions with less than this share of the kernel's mean diagonal count for little.
 
     Examples
     --------
@@ -202,5 +202,5 @@ def _kernel_matrix(kernel: Kernel | str, X: Any) -> np.ndarray:
 
 
 def _without_offset(X: Any) -> Any:
-    """X minus its mean, so that distances from inner products lose no digits; sparse X is returned as it is, to stay sparse."""
+    """X minus its mean, so that distances from inner products lose no digits; sparse X is returned unchanged, to stay sparse."""
     return X if sp.issparse(X) else X - X.mean(axis=0)

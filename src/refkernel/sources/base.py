@@ -21,7 +21,7 @@ BLOCK_BYTES = 1 << 23
 
 
 class Block:
-    """Some rows: the number of the first, how many, and how to get them. They are read when they are first asked for."""
+    """Some rows: the number of the first, how many there are, and how to get them. They are read on first use."""
 
     def __init__(self, start: int, rows: int, read: Callable[[], np.ndarray]) -> None:
         self.start, self.rows, self._read = start, rows, read
@@ -265,7 +265,7 @@ def checked_block(X: Any, start: int, n_columns: int | None) -> np.ndarray:
 
 
 def _as_numbers(X: np.ndarray, start: int) -> np.ndarray:
-    """Objects (or texts) as numbers; raise with the row and the value that is none."""
+    """Objects (or texts) as numbers; raise with the row and the value that is not a number."""
     try:
         return X.astype(np.float64)
     except (TypeError, ValueError):

@@ -78,7 +78,7 @@ class DaskSource(Source):
         return _sum([work(function, part, start, self.n_columns, given) for part, start in filled])
 
     def apply(self, function: Callable[[np.ndarray], np.ndarray]) -> Any:
-        """Compute a result for every row, when it is asked for.
+        """Compute a result for every row, lazily.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ class DaskSource(Source):
         return self._lazy(function, (), dtype)
 
     def transformed(self, function: Callable[[np.ndarray], np.ndarray], n_columns: int) -> Any:
-        """Transform the rows, when they are asked for.
+        """Transform the rows, lazily.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class DaskSource(Source):
 
 
 class DaskRows:
-    """Features of all partitions, kept by the workers. If one dies, Dask computes what it held again."""
+    """Features of all partitions, kept by the workers. If a worker dies, Dask recomputes what it held."""
 
     def __init__(self, source: DaskSource, features: Callable[..., np.ndarray], r: int, terms: Terms, weight: np.ndarray | None) -> None:
         prepare, given = dask.delayed(_prepared), dask.delayed((features, r, terms), pure=False)
@@ -185,7 +185,7 @@ class DaskRows:
 
 
 def _sum(parts: list[Any]) -> Any:
-    """The sum of delayed parts, neighbours first, so that no worker and not the client holds them all."""
+    """The sum of delayed parts, neighbours first, so that neither a worker nor the client holds them all."""
     add = dask.delayed(_added)
     while len(parts) > 1:
         groups = [parts[i : i + ADDED_AT_ONCE] for i in range(0, len(parts), ADDED_AT_ONCE)]

@@ -56,7 +56,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class _Shaped:
-    """What ``training_rows`` asks of X where the rows themselves are not at hand."""
+    """What ``training_rows`` needs to know about X if the rows themselves are not in memory."""
 
     shape: tuple[int, int]
 

@@ -180,7 +180,7 @@ METHODS = {
 def chosen(keys: tuple[str, ...] = ()) -> tuple[list[Method], list[str]]:
     """The methods with these keys, or all the usual ones if no key is given, and notes on those that cannot run here.
 
-    A method that is asked for by its key and cannot run is an error.
+    A method that is named by its key and cannot run is an error.
     """
     unknown = [key for key in keys if key not in METHODS]
     if unknown:

@@ -62,8 +62,8 @@ def _tested(table: pd.DataFrame, tested: str, found: list[Comparison]) -> str:
         return f"After Holm’s correction no method differs significantly from {tested} ({own:.1f} %)."
     better, worse = _names(c for c in real if c.mean > 0), _names(c for c in real if c.mean < 0)
     return (
-        f"Compared with {tested} ({own:.1f} %), paired by table and after Holm’s correction, significantly better: {better}; "
-        f"significantly worse: {worse}; not decided: {_names(c for c in found if c.corrected >= LEVEL)}."
+        f"Compared with {tested} ({own:.1f} %), paired by table and after Holm’s correction: significantly better: {better}; "
+        f"significantly worse: {worse}; undecided: {_names(c for c in found if c.corrected >= LEVEL)}."
     )
 
 

@@ -23,11 +23,11 @@ def _of_grid(grid: str, found: list[Comparison]) -> str:
     best = found[0]
     better = [item for item in found if item.mean > 0 and item.corrected < LEVEL]
     plain = f"{method_name(*PLAIN)} ({best.average - best.mean:.1f})"
-    highest = f"the highest average is that of {_named(best)}, {best.average:.1f} (corrected {p_text(best.corrected)})"
+    highest = f"The highest average is {best.average:.1f}, by {_named(best)} (corrected {p_text(best.corrected)})"
     if not better:
-        return f"On the {grid} grid, without outliers in training, no method is significantly better than {plain}; {highest}."
+        return f"Trained without outliers, on the {grid} grid, no method is significantly better than {plain}. {highest}."
     names = ", ".join(map(_named, better))
-    return f"On the {grid} grid, without outliers in training, significantly better than {plain}: {names}; {highest}."
+    return f"Trained without outliers, on the {grid} grid, these are significantly better than {plain}: {names}. {highest}."
 
 
 def _named(item: Comparison) -> str:
@@ -40,4 +40,4 @@ def _with_outliers(table: pd.DataFrame) -> list[str]:
         return []
     best, most = known.iloc[0], free["gmean"].max()
     name = f"{method_name(best['classifier'], best['references'])}, {best['negatives']} known"
-    return [f"With known outliers in training the highest average is {best['gmean']:.1f} ({name}); without, {most:.1f}."]
+    return [f"Trained with known outliers, the highest average is {best['gmean']:.1f} ({name}); without them it is {most:.1f}."]

@@ -21,8 +21,6 @@ from .methods import GRIDS
 
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 MARKS = "osD^vP"
-AIM = 77.0
-"""Average Gmean without outliers in the references that the study set out to reach."""
 
 
 def build_page(folder: StrPath, out: StrPath | None = None) -> Path:
@@ -47,7 +45,6 @@ def build_page(folder: StrPath, out: StrPath | None = None) -> Path:
         per_task=_per_task(means, table),
         seconds=duration(run.get("seconds", 0.0)),
         stages=sorted(run.get("stages", {}).items(), key=lambda item: -item[1]),
-        aim=AIM,
     )
 
 
