@@ -143,7 +143,7 @@ class StreamDetector(OutlierMixin, BaseEstimator):
         Parameters
         ----------
         window : int, optional
-            Keep the last so many rows. Rows that are no longer held are forgotten in the groups that they were put aside in: a group
+            Keep the last ``window`` rows. Rows that are no longer held are forgotten in the groups that they were put aside in: a group
             goes when its last row does.
         decay : float in (0, 1], optional
             Multiply the weight of all rows seen so far, so that rows to come count more.

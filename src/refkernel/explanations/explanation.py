@@ -173,7 +173,7 @@ class Explainer:
         return _given_out(values, self._before[0].violations(X), columns) if players > columns.size else values
 
     def partners(self, X: Any, worst: np.ndarray) -> np.ndarray:
-        """The column that the ``worst`` one of each row does not go with; -1 where there is no worst one."""
+        """The column that the ``worst`` one of each row does not go with; -1 for rows without a worst one."""
         columns = np.arange(len(names_of(self._model, X)))
         Z, feature, _ = self._encoded(X, columns, columns.size)
         return self._combination.partners(Z, feature, columns.size, worst)
