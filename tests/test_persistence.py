@@ -26,13 +26,15 @@ from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import refkernel as rk
 from refkernel import persistence
+from refkernel._encoding import TableEncoder
 from refkernel.kernels import RBF, Laplacian, Linear, Pairwise, Polynomial, Sigmoid
 from refkernel.persistence import ModelFileError, load, read_about, save, sealed
+from refkernel.persistence.checks import RULES_OF, parts
 from refkernel.persistence.schema import nodes
 
 pytestmark = pytest.mark.filterwarnings("ignore:The kernel is indefinite", "ignore:The one-class SVM's optimum is w = 0")
@@ -1098,3 +1100,46 @@ def test_types_of_this_package_may_move_between_modules(module, saved):
     forge(saved, lambda schema: attributes(schema).update(kernel=node("ObjectNode", f"{module}.Absent", content=None)))
     with pytest.raises(ModelFileError, match=rf"holds {module}\.Absent"):
         load(saved)
+
+
+def mixed_model():
+    """An AutoDetector behind the encoder of a table with numbers, a category and a date."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "size": rng.normal(size=40).round(3),
+            "weight": np.where(rng.random(40) < 0.1, np.nan, rng.normal(size=40)),
+            "colour": rng.choice(["red", "blue"], size=40),
+            "when": pd.date_range("2026-01-01", periods=40, freq="31h"),
+        }
+    )
+    encoder = TableEncoder(["number", "number", "category", "date"]).fit(frame)
+    detector = rk.AutoDetector(units=encoder.units_).fit(encoder.transform(frame))
+    return Pipeline([("columns", encoder), ("model", detector)]), frame
+
+
+@pytest.mark.parametrize("forge", ["missing", "no axis", "one value", "a text"])
+def test_every_forged_part_of_a_table_model_is_refused_or_gives_an_error_with_a_message(forge, tmp_path):
+    """Each attribute of each fitted part in turn: nothing but ModelFileError at load, or a documented error at predict."""
+    model, frame = mixed_model()
+    path, refused = tmp_path / "model.rk", 0
+    values = {"no axis": np.zeros(()), "one value": np.zeros(1), "a text": "x"}
+    for part in [part for _, part in parts(model) if type(part).__name__ in RULES_OF]:
+        for name in [name for name in vars(part) if name != "_screen"]:
+            held = vars(part).pop(name)
+            if forge != "missing":
+                vars(part)[name] = values[forge]
+            path.unlink(missing_ok=True)
+            with contextlib.suppress(AttributeError, TypeError, ValueError):  # save may refuse it too
+                save(model, path)
+            vars(part)[name] = held
+            if not path.exists():
+                continue
+            try:
+                loaded = load(path)
+            except ModelFileError:
+                refused += 1
+                continue
+            with contextlib.suppress(ValueError, TypeError):
+                loaded.predict(frame)
+    assert refused > 20

@@ -26,7 +26,8 @@ class Merged:
         terms = np.column_stack([Phi, problem.p])
         _, first, self._group = np.unique(terms @ np.arange(1.0, terms.shape[1] + 1.0), return_index=True, return_inverse=True)
         if first.size < len(terms) and (terms[first][self._group] != terms).any():  # sums that agree by chance
-            _, first, self._group = np.unique(terms, axis=0, return_index=True, return_inverse=True)
+            _, first, group = np.unique(terms, axis=0, return_index=True, return_inverse=True)
+            self._group = group.ravel()  # NumPy 2.0 gives it a second axis
         self.Phi = Phi[first]
         lower, upper = (np.bincount(self._group, bounds, len(first)) for bounds in (problem.lower, problem.upper))
         self.problem = DualProblem(problem.p[first], lower, upper, problem.total)

@@ -18,9 +18,13 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.preprocessing import OneHotEncoder
 
+from .._encoding import CATEGORY, DATE, NUMBER
 from ..exceptions import ModelFileError
 
 __all__ = ["check_model"]
+
+KINDS = (NUMBER, CATEGORY, DATE)
+"""What the columns of a TableEncoder can be."""
 
 MT19937_WORDS = 624
 """The length of a RandomState's key: positions run from 0 to this, and NumPy does not check them."""
@@ -28,11 +32,12 @@ MT19937_WORDS = 624
 
 @dataclass(frozen=True)
 class Array:
-    """An array of this shape: finite floats, integers >= ``lowest`` if that is given, or booleans for ``dtype="b"``."""
+    """An array of this shape: floats (finite by default), integers >= ``lowest`` if that is given, or booleans for ``dtype="b"``."""
 
     shape: tuple[int | str, ...]
     lowest: int | None = None
     dtype: str = "f"
+    finite: bool = True
 
     def problem(self, value: Any, sizes: dict[str, int]) -> str | None:
         kinds = "iu" if self.lowest is not None else self.dtype
@@ -43,7 +48,7 @@ class Array:
         data = value.data if sp.issparse(value) else value
         if self.lowest is not None and value.size and value.min() < self.lowest:
             return f"holds {value.min()}, below {self.lowest}"
-        return None if np.isfinite(data).all() else "holds values that are not finite"
+        return None if not self.finite or np.isfinite(data).all() else "holds values that are not finite"
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,29 @@ class Number:
 
 
 @dataclass(frozen=True)
+class Items:
+    """A list whose items all obey one rule, or are all among some texts."""
+
+    each: Array | Number | tuple[str, ...] | None = None
+
+    def problem(self, value: Any, sizes: dict[str, int]) -> str | None:
+        if not isinstance(value, list | tuple):
+            return f"is not a list: {_shown(value)}"
+        if self.each is None or isinstance(self.each, tuple):
+            wrong = [item for item in value if not isinstance(item, str) or (self.each is not None and item not in self.each)]
+            return f"holds {_shown(wrong[0])}" if wrong else None
+        return next((f"holds an item that {found}" for found in (self.each.problem(item, sizes) for item in value) if found), None)
+
+
+@dataclass(frozen=True)
+class Flag:
+    """True or False."""
+
+    def problem(self, value: Any, sizes: dict[str, int]) -> str | None:
+        return None if isinstance(value, bool | np.bool_) else f"is neither True nor False: {_shown(value)}"
+
+
+@dataclass(frozen=True)
 class Part:
     """A kernel or a map: an object, or a function or name that stands for one."""
 
@@ -73,7 +101,7 @@ class Part:
         return None if found is None or "d" not in sizes or found == sizes["d"] else f"takes {found} features, not {sizes['d']}"
 
 
-Rule = Array | Number | Part
+Rule = Array | Number | Items | Flag | Part
 
 FEATURES: dict[str, Rule] = {"n_features_in_": Number(1, size="d")}
 """Checked first, on every object that has the attribute: it defines ``d``."""
@@ -98,7 +126,31 @@ RULES: dict[str, dict[str, Rule]] = {
     "ellipsoid": {"covariance_": Array(("d", "d")), "center_": Array(("d",))},
     "scaler": {"kept_": Array(("d",), dtype="b"), "mean_": Array(("k",)), "scale_": Array(("k",))},
     "shape": {"mean": Array(("e",)), "covariance": Array(("e", "e")), "L": Array(("e", "e"))},
+    "auto": {"calibration_": Array(("n",)), "offset_": Number(), "_used": Array(("q",), dtype="b"), "_unit": Array(("d",))},
+    "view": {
+        **dict.fromkeys(("median_", "tolerance_", "width_", "mean_", "std_"), Array(("v",))),
+        **dict.fromkeys(("constant_", "fixed_"), Array(("v",), dtype="b")),
+        "jump_": Number(),
+    },
+    "evidence": {"_at": Array(("t",)), "_value": Array(("t",)), "_unit": Number()},
     "columns": {"columns": Array(("c", "m"))},
+    "neighbours": {"_close": Array(("m",)), "_floor": Number()},
+    "residuals": {"scales": Items(Number()), "_widths": Items(Number()), "_roots": Items(Array(("m", "m")))},
+    "encoder": {"jump_": Number(), "most_missing_": Number(0)},
+    "numbers": {
+        **dict.fromkeys(("missing_", "median_", "minimum_", "maximum_", "mean_", "std_"), Array(("p",))),
+        "constant_": Array(("p",), dtype="b"),
+        "quantiles_": Array((5, "p")),
+        "limits_": Array((2, "p"), finite=False),
+    },
+    "cycles": {"cycles_": Items(("hour", "weekday", "month")), "spreads_": Items(Number())},
+    "category": {
+        "missing_": Number(),
+        "levels_": Items(),
+        "own_": Items(),
+        "counts_": Items(Number(0)),
+        **dict.fromkeys(("has_missing_", "has_pool_", "expects_new_", "is_constant_", "has_new_"), Flag()),
+    },
     "factor": {"eigenvalues": Array(("r",)), "projection": Array(("p", "r"))},
 }
 
@@ -113,12 +165,22 @@ RULES_OF = {
     "TargetScaler": ("scaler",),
     "Factor": ("factor",),
     "Ellipsoid": ("shape",),
-    "Neighbours": ("columns",),
-    "Residuals": ("columns",),
+    "AutoDetector": ("auto",),
+    "ColumnView": ("view",),
+    "Evidence": ("evidence",),
+    "Neighbours": ("columns", "neighbours"),
+    "Residuals": ("columns", "residuals"),
+    "TableEncoder": ("encoder",),
+    "NumbersPart": ("numbers",),
+    "DatePart": ("numbers", "cycles"),
+    "CategoryPart": ("category",),
 }
 """The rules for each class. A fitted object has all of the attributes, except perhaps the OPTIONAL ones."""
 
-OPTIONAL = {"radius_", "duality_gap_"}
+OPTIONAL = {"radius_", "duality_gap_", "fixed_"}
+
+INNER = {"Factor", "ColumnView", "Evidence", "Neighbours", "Residuals", "NumbersPart", "DatePart", "CategoryPart"}
+"""Parts that are in a model only when it is fitted, and do not count features."""
 
 
 def check_model(path: Path, model: Any, metadata: dict[str, Any]) -> None:
@@ -186,7 +248,7 @@ def _attribute_problem(part: Any) -> str | None:
         rules |= RULES[group]
     held = vars(part)
     sizes: dict[str, int] = {}
-    fitted = any(name.endswith("_") and not name.startswith("_") for name in held) or type(part).__name__ == "Factor"
+    fitted = any(name.endswith("_") and not name.startswith("_") for name in held) or type(part).__name__ in INNER
     for name, rule in rules.items():
         if name in held:
             if name == "support_vectors_" and _is_precomputed(part):
@@ -215,6 +277,37 @@ def _index_problem(part: Any, held: dict[str, Any], sizes: dict[str, int]) -> st
     factor = held.get("_factor")
     if factor is not None and "r" in sizes and getattr(factor, "projection", np.empty((0, 0))).shape != (sizes["m"] + 1, sizes["r"]):
         return f"_factor is not a projection of {sizes['m']} references to {sizes['r']} features"
+    if "_at" in held and not held["_at"].size:
+        return "_at is empty"
+    if type(part).__name__ == "AutoDetector" and "d" in sizes:
+        return _views_problem(held, sizes["d"])
+    return _kinds_problem(part, sizes["d"]) if type(part).__name__ == "TableEncoder" and "d" in sizes else None
+
+
+def _views_problem(held: dict[str, Any], features: int) -> str | None:
+    """An AutoDetector's descriptions name their views by number, and views take all features."""
+    views, described = held.get("_views"), held.get("_parts")
+    if not isinstance(held.get("_evidence"), list):
+        return "_evidence is not a list"
+    if not isinstance(views, list) or any(np.shape(vars(view).get("median_", 0)) != (features,) for view in views):
+        return f"_views is not a list of views of {features} features"
+    fits = isinstance(described, list) and all(isinstance(item, tuple | list) and len(item) == 2 for item in described)
+    if not fits or any(v not in range(len(views)) for v, _ in described or ()):
+        return f"_parts is not a list of descriptions of {len(views)} views"
+    return None
+
+
+def _kinds_problem(encoder: Any, features: int) -> str | None:
+    """Each part of a TableEncoder takes the columns of its kind."""
+    kinds, found = vars(encoder).get("kinds", ()), vars(encoder).get("parts_")
+    if np.ndim(kinds) != 1 or len(kinds) != features or any(kind not in KINDS for kind in kinds):
+        return f"kinds is not {features} of {', '.join(KINDS)}"
+    if "feature_names_in_" not in vars(encoder):
+        return "feature_names_in_ is missing"
+    places = encoder.places_
+    fits = isinstance(found, list) and len(found) == len(places)
+    if not fits or any(len(j) != np.size(vars(part).get("missing_")) for j, part in zip(places, found, strict=True)):
+        return "parts_ does not fit the kinds of the columns"
     return None
 
 
@@ -238,7 +331,7 @@ def _is_precomputed(part: Any) -> bool:
 
 
 def _takes_samples(part: Any) -> bool:
-    return type(part).__name__ in RULES_OF and type(part).__name__ != "Factor"
+    return type(part).__name__ in RULES_OF and type(part).__name__ not in INNER
 
 
 def _fits(expected: int | str, size: int, sizes: dict[str, int]) -> bool:
