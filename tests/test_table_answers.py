@@ -20,7 +20,7 @@ import refkernel as rk
 from exact import read_csv
 from refkernel._encoding import TableEncoder
 from refkernel.cli import app
-from refkernel.tables import CsvFormat, csv_table, load_table_model, text_files
+from refkernel.tables import CsvFormat, TableError, csv_table, load_table_model, text_files
 from refkernel.tables.columns import model_input
 from refkernel.tables.reading import open_table, read_whole
 from refkernel.tables.scoring import decide
@@ -555,3 +555,25 @@ def test_public_names_are_imported_on_first_use_and_all_of_them_exist():
     for name in rk.__all__:
         assert getattr(rk, name) is not None
     assert set(rk.__all__) < set(dir(rk))
+
+
+def test_a_row_of_spaces_at_the_end_of_a_workbook_is_noted(tmp_path):
+    """No row is left out without a word: spaces are cells, and the row of nothing before them is one too."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in [["a", "b"], *([i, 2.5 * i] for i in range(5)), [None, None], ["  ", " "]]:
+        book.active.append(row)
+    book.save(tmp_path / "d.xlsx")
+    table = open_table(tmp_path / "d.xlsx", CsvFormat())
+    assert sum(map(len, table.blocks())) == 5
+    assert table.notes == ["2 empty rows of the sheet Sheet were left out."]
+
+
+def test_texts_of_a_parquet_file_that_are_not_utf_8_are_refused_by_their_column(tmp_path):
+    """Arrow reads them without a look, and fails where they are used."""
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    offsets = pa.py_buffer(np.array([0, 2, 4], dtype=np.int32).tobytes())
+    damaged = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"ab\xff\xfe")])
+    parquet.write_table(pa.table({"x": [1.0, 2.0], "town": damaged}), tmp_path / "d.parquet")
+    with pytest.raises(TableError, match="column town is damaged"):
+        list(open_table(tmp_path / "d.parquet", CsvFormat()).blocks())

@@ -46,15 +46,26 @@ class ParquetTable:
         self._read = 0
         for batch in self._file.iter_batches(batch_size=BLOCK_ROWS):
             self._read += batch.num_rows
-            yield pa.table([_plain(column) for column in batch.columns], names=self.names).to_pandas(types_mapper=pd.ArrowDtype)
+            yield pa.table(self._checked(batch.columns, self.names), names=self.names).to_pandas(types_mapper=pd.ArrowDtype)
 
     def __len__(self) -> int:
         return int(self._rows)
 
     def column(self, name: str) -> pd.Series:
         """All rows of one column, of a file whose columns are not nested."""
-        chunks = [_plain(chunk) for chunk in self._file.reader.read_column(self.names.index(name)).chunks]
+        chunks = self._file.reader.read_column(self.names.index(name)).chunks
+        chunks = self._checked(chunks, [name] * len(chunks))
         return pa.table([pa.chunked_array(chunks)], names=[name]).to_pandas(types_mapper=pd.ArrowDtype)[name]
+
+    def _checked(self, columns: Any, names: list[str]) -> list[Any]:
+        """Dictionaries as what they stand for; an error where texts are not UTF-8, which Arrow does not look at when it reads them."""
+        found = [_plain(column) for column in columns]
+        for column, name in zip(found, names, strict=True):
+            try:
+                column.validate(full=True)
+            except pa.ArrowInvalid as error:
+                raise TableError(f"{self.path}: column {name} is damaged: {error}. Write the file again.") from error
+        return found
 
     def share_read(self) -> float:
         """How much of the file has been read, from 0 to 1."""

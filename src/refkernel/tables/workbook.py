@@ -51,7 +51,7 @@ class WorkbookTable:
         if rows:
             yield pd.DataFrame(rows, columns=self.names, dtype=object)
         if empty:
-            self._note(f"{counted(empty, 'empty row')} of the sheet {self._sheet} were left out.")
+            self._note(f"{counted(empty, 'empty row')} of the sheet {self._sheet} {'was' if empty == 1 else 'were'} left out.")
         if not self._read:
             raise TableError(f"{self.path}: the sheet {self._sheet} has a header of {len(self.names)} columns and no rows.")
 
@@ -92,14 +92,14 @@ class WorkbookTable:
             book.close()
 
     def _cells(self) -> Iterator[list[str]]:
-        """The rows from the first to the last that hold something, without empty cells at their end."""
+        """The rows from the first to the last that hold something, if only spaces, without empty cells at their end."""
         book, pending, has_begun = _open(self.path), 0, False
         try:
             for row in book[self._sheet].iter_rows(values_only=True):
                 cells = [as_text(cell) for cell in row]
                 while cells and not cells[-1].strip():
                     cells.pop()
-                if not cells:
+                if not cells and (not has_begun or all(cell is None for cell in row)):  # spaces are cells, and their row is noted
                     pending += has_begun
                 else:
                     for _ in range(pending):
