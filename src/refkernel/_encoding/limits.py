@@ -18,8 +18,8 @@ def limits(values: np.ndarray) -> np.ndarray:
     """The smallest and the largest number of each column that training does not contradict (2 × columns); NaN is missing.
 
     They are ``REACH`` ranges beyond the training values: of the logarithms where all values are positive, of the values elsewhere. A
-    column in another unit is thus recognised whether its values are 1,000 times larger or 1,000 times smaller. There is no limit on a side
-    where training's own extreme value would contradict all others.
+    column in another unit is thus recognised whether its values are 1,000 times larger or 1,000 times smaller. A side has no limit
+    if training's own extreme value there would contradict all others.
     """
     ordered = np.sort(values, axis=0)  # NaN comes last
     with np.errstate(all="ignore"):  # a limit that overflows is infinite
