@@ -78,6 +78,62 @@ def test_a_fit_is_certified_or_warns_and_keeps_the_bound_of_nu(make, kernel, uni
         assert model.support_.size / n >= nu - 1 / n
 
 
+def spread_rows(shape, n, d, rng):
+    """Samples whose scales are up to 1e12 apart, or that coincide, or that lie far from the origin."""
+    X = rng.normal(size=(n, d))
+    if shape == "columns":
+        return X * np.logspace(-6, 6, d)
+    if shape == "rows":
+        return X * np.logspace(-6, 6, n)[rng.permutation(n), None]
+    if shape == "clusters":
+        return X * rng.choice([1e-6, 1.0, 1e6], size=(n, 1)) + 5
+    if shape == "far":
+        X[rng.integers(n, size=2)] *= 1e12
+        return X
+    return {"plain": X, "offset": 1e-3 * X + 1e3, "grid": np.round(X)}[shape]
+
+
+def certified_by_libsvm(K, nu):
+    """LIBSVM's decision values for a one-class SVM, its Kb, and whether the duality gap computed here certifies them to 1e-8."""
+    n = len(K)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the gap decides
+            theirs = LibSVM(kernel="precomputed", nu=nu, tol=1e-9, max_iter=100_000).fit(K)
+    except ValueError:  # "not finite": K spans more than its arithmetic
+        return None, None, False
+    b = np.zeros(n)
+    b[theirs.support_] = theirs.dual_coef_[0]
+    g = K @ b
+    near = np.sort(g)[max(0, int(nu * n) - 3) : int(nu * n) + 4]  # the best rho is a quantile of g
+    primal = min(0.5 * b @ g - rho * nu * n + np.maximum(rho - g, 0.0).sum() for rho in near)
+    return theirs.decision_function(K), g, primal + 0.5 * b @ g <= 1e-8 * b @ g
+
+
+@pytest.mark.filterwarnings("ignore::refkernel.DegenerateSolutionWarning")
+@pytest.mark.parametrize("shape", ["plain", "columns", "rows", "clusters", "far", "offset", "grid"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_laws_of_a_fit_over_scales_1e12_apart_and_sizes_to_2000(kernel, shape):
+    """gap <= tol or a warning; finite scores; nu's bounds within one sample; LIBSVM's decisions wherever both are certified."""
+    for seed, (n, d, nu) in enumerate([(5, 1, 0.9), (37, 3, 0.5), (100, 1, 0.5), (130, 10, 0.2), (600, 2, 0.05), (2000, 4, 0.01)]):
+        X = spread_rows(shape, n, d, np.random.default_rng(seed))
+        for make in (rk.SVDD, rk.OneClassSVM):
+            model, warned = fitted(make(KERNELS[kernel], nu=nu, threshold="training"), X)
+            decision = model.decision_function(X)
+            assert np.isfinite(decision).all()
+            assert model.support_.size / n >= nu - 1 / n
+            if warned:
+                continue
+            assert model.duality_gap_ <= model.tol
+            assert (model.predict(X) == -1).mean() <= nu + 1 / n
+        K = model.kernel_(X, X)
+        theirs, g, certified = certified_by_libsvm(K / (np.median(np.diagonal(K)) or 1.0), nu)
+        if certified and not warned:
+            # w differs by sqrt(2 · 1e-8) = 1.4e-4 of its length at most, and far less in directions that data determine
+            clear = np.abs(theirs) > 1e-4 * np.maximum(np.median(np.abs(g)), np.abs(g))
+            np.testing.assert_array_equal((decision >= 0)[clear], (theirs >= 0)[clear])
+
+
 @pytest.mark.parametrize("make", [rk.SVDD, rk.OneClassSVM])
 @pytest.mark.parametrize(("n", "nu"), [(900, 0.01), (900, 0.3), (2000, 0.01)])
 def test_the_bound_of_nu_holds_with_many_free_weights(make, n, nu):

@@ -606,7 +606,7 @@ def test_path_gives_the_solutions_of_its_problems(formulation, seed):
 def test_jitted_steps_equal_their_python_source(seed, state):
     """Newton steps, cut at the bounds, are the same plain Python, with duplicated samples too."""
     K, diag, b, G, lower, upper, _ = state(seed)
-    run_both(newton.polish, K, b, G, lower, upper)
+    run_both(newton.polish, K, b, G, lower, upper, newton.MOST_FREE)
     hair_off = np.where(b > lower, np.minimum(b * (1 - 1e-15), upper), lower + 1e-16)
     run_both(newton.snap, hair_off, diag, lower, upper)
     F = run_both(newton.free_weights, b, lower, upper)[0]

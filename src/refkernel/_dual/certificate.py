@@ -57,15 +57,17 @@ def size_of_sums(b: np.ndarray, diag: np.ndarray, most: float) -> float:
 
 @njit(interpreted=LOOP)
 def far_size(b: np.ndarray, diag: np.ndarray) -> float:
-    """The |K_ii| beyond which a sample is far away: STALE times their mean by weight.
+    """The |K_ii| beyond which a sample is far away: STALE times the square of the mean sqrt |K_ii| by weight.
 
-    A far sample needs next to no weight to be on the boundary: that weight matters to its own gradient alone.
+    A far sample needs next to no weight to be on the boundary: that weight matters to its own gradient alone. (The mean of |K_ii| would
+    follow such a sample: a weight of 1e-35 times its 1e70.)
     """
     weighted, weights = 0.0, 0.0
     for t in range(b.size):
-        weighted += abs(b[t] * diag[t])
+        weighted += abs(b[t]) * np.sqrt(abs(diag[t]))
         weights += abs(b[t])
-    return STALE * weighted / weights if weights > 0.0 else np.inf
+    root = weighted / weights if weights > 0.0 else np.inf
+    return STALE * root * root
 
 
 @njit(interpreted=LOOP)
@@ -150,9 +152,11 @@ def spread_and_mass(b: np.ndarray, G: np.ndarray, p: np.ndarray, diag: np.ndarra
     """The problem's own scale and the weight that can move: (b'Kb, scale, Σ (b - lower)).
 
     scale = ½ |Σb · Σ b_i K_ii - b'Kb|: half the weighted spread of the samples in the kernel's space. It scales with the kernel and
-    does not change if all samples are shifted together.
+    does not change if all samples are shifted together. Samples far away do not count: their spread would hide that of all others.
     """
+    most = far_size(b, diag)
     quadratic = 0.0
+    far_quadratic = 0.0
     weighted_diag = 0.0
     total = 0.0
     size = 0.0
@@ -160,12 +164,15 @@ def spread_and_mass(b: np.ndarray, G: np.ndarray, p: np.ndarray, diag: np.ndarra
     mass = 0.0
     for t in range(b.size):
         quadratic += b[t] * (G[t] - p[t])
-        weighted_diag += b[t] * diag[t]
-        total += b[t]
-        size += abs(b[t] * diag[t])
-        weights += abs(b[t])
         mass += b[t] - lower[t]
-    scale = max(0.5 * abs(total * weighted_diag - quadratic), SCALE_FLOOR * 0.5 * weights * size)
+        if abs(diag[t]) > most:
+            far_quadratic += b[t] * (G[t] - p[t])
+        else:
+            weighted_diag += b[t] * diag[t]
+            total += b[t]
+            size += abs(b[t] * diag[t])
+            weights += abs(b[t])
+    scale = max(0.5 * abs(total * weighted_diag - (quadratic - far_quadratic)), SCALE_FLOOR * 0.5 * weights * size)
     return quadratic, scale, mass
 
 

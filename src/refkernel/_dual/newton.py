@@ -17,19 +17,22 @@ NEWTON_STEPS = 30
 """Newton steps in a turn."""
 
 MOST_FREE = 256
-"""Take Newton steps for at most this many free weights: for more, factorising costs more than the pair moves it saves."""
+"""Take Newton steps for at most this many free weights: for more, factorising usually costs more than the pair moves it saves."""
 
 
 @njit(interpreted=DRIVER)
-def polish(K: np.ndarray, b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> bool:
-    """Newton steps on the free weights, until one reaches no bound. Mutates b and G; returns False if more steps are needed."""
+def polish(K: np.ndarray, b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray, most_free: int) -> bool:
+    """Newton steps on the free weights if they are at most ``most_free``, until one reaches no bound.
+
+    Mutates b and G; returns False if more steps are needed.
+    """
     F = np.empty(0, np.intp)
     U = np.empty((0, 0))
     anew, dependent = True, False
     for _ in range(NEWTON_STEPS):
         if anew:
             free = free_weights(b, lower, upper)
-            if free.size < 2 or free.size > MOST_FREE:
+            if free.size < 2 or free.size > most_free:
                 return True
             U, F = factorise_free(K, free)
             anew, dependent = False, F.size < free.size

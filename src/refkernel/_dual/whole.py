@@ -7,13 +7,17 @@ import numpy as np
 from .._jit import DRIVER, LOOP, njit
 from .certificate import EXTRA_DIGITS, duality_gap, is_stale, largest_violation, multiplier, spread_and_mass, violation_for
 from .moves import smo
-from .newton import polish, snap
+from .newton import MOST_FREE, polish, snap
 
 COARSE = 1e5
 """The first pair moves stop at this multiple of the final tolerance; Newton steps usually finish."""
 
 MOVES_PER_TURN = 0.25
 """Pair moves for each sample (at least 8) before Newton steps get their turn."""
+
+STUBBORN = 400
+"""After this many turns (100 pair moves for each sample) Newton steps are taken however many weights are free. Narrow kernels of few
+features are nearly singular: pair moves would need millions."""
 
 LIBSVM_TURN = 1000
 """Pair moves in one call by LIBSVM's rule, which takes nothing but pair moves: one call stays short where it is interpreted."""
@@ -61,7 +65,7 @@ def solve_whole(
         if libsvm:
             solved = violation <= eps
             continue
-        complete = polish(K, b, G, lower, upper)
+        complete = polish(K, b, G, lower, upper, MOST_FREE if turns < STUBBORN else b.size)
         eps = violation_for(tol, b, G, p, diag, lower)  # the problem's scale is known better as the weights settle
         goal = eps
         solved = complete and largest_violation(b, G, lower, upper) <= eps

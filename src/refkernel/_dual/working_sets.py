@@ -9,9 +9,20 @@ from .moves import smo
 from .newton import MOST_FREE, free_weights, polish, snap
 from .problem import DualProblem
 from .sources import Source
+from .whole import MOVES_PER_TURN
 
 WORKING_SET = 256
 """Samples that are optimised together."""
+
+PATIENCE = 200
+"""After this many working sets, or pair moves for each sample, wide sets take over. Most problems need 10 to 50; narrow kernels of few
+features are nearly singular, and need thousands."""
+
+WIDE_SET = 1024
+"""At most this many samples in a wide set, which holds all free weights and the worst violators, and is optimised with Newton steps."""
+
+WIDE_TURNS = 10
+"""Turns of pair moves and Newton steps on one wide set."""
 
 MOST_REFRESHES = 10
 """The limit on recomputing a gradient that lost digits to far-away rows."""
@@ -21,14 +32,16 @@ def solve_by_working_sets(
     problem: DualProblem, rows: Source, b: np.ndarray, G: np.ndarray, tol: float, stopping: str, floor: float, limit: int
 ) -> tuple[int, bool, float]:
     """As ``solve_whole``, for a kernel that is not held whole. Mutates b and G."""
-    moves, curvature, eps = 0, np.inf, tol
+    moves, sets, curvature, eps = 0, 0, np.inf, tol
     for _ in range(MOST_REFRESHES):
         made = 1
         while made > 0 and moves < limit:
             if stopping == "relative":
                 eps = violation_for(tol, b, G, problem.p, rows.diag, problem.lower)
-            made, met = _improve(problem, rows, b, G, eps, floor, limit - moves)
-            moves, curvature = moves + made, min(curvature, met)
+            most = min(limit - moves, PATIENCE * rows.n)
+            improve = _improve_widely if stopping == "relative" and sets + moves / rows.n >= PATIENCE else _improve
+            made, met = improve(problem, rows, b, G, eps, floor, most)
+            moves, sets, curvature = moves + made, sets + 1, min(curvature, met)
         if stopping == "libsvm" or not is_stale(b, rows.diag):
             break
         G[:] = gradient(problem, rows, b)
@@ -56,13 +69,34 @@ def _improve(
     return made, met
 
 
+def _improve_widely(
+    problem: DualProblem, rows: Source, b: np.ndarray, G: np.ndarray, eps: float, floor: float, max_iter: int
+) -> tuple[int, float]:
+    """As ``_improve``, with all free weights in the set and Newton steps on them; as ``_improve`` if too many are free."""
+    W = np.union1d(free_weights(b, problem.lower, problem.upper), _working_set(b, G, problem.lower, problem.upper))
+    if W.size > WIDE_SET or largest_violation(b, G, problem.lower, problem.upper) <= eps:
+        return _improve(problem, rows, b, G, eps, floor, max_iter)
+    K, diag, lower, upper, b_W, G_W = rows.block(W), rows.diag[W], problem.lower[W], problem.upper[W], b[W], G[W]
+    moves, curvature = 0, np.inf
+    for _ in range(WIDE_TURNS):
+        made, violation, met = smo(K, diag, b_W, G_W, lower, upper, eps, floor, min(max(int(MOVES_PER_TURN * W.size), 8), max_iter - moves))
+        moves, curvature = moves + made, min(curvature, met)
+        if violation <= eps or moves >= max_iter:
+            break
+        polish(K, b_W, G_W, lower, upper, W.size)
+    changed = b_W != b[W]
+    rows.add(G, W[changed], b_W[changed] - b[W][changed])
+    b[W] = b_W
+    return moves, curvature
+
+
 def _polish(problem: DualProblem, rows: Source, b: np.ndarray, G: np.ndarray) -> None:
     """Newton steps on the free weights, if these are few and the steps help. Mutates b and G."""
     F = free_weights(b, problem.lower, problem.upper)
     if not 2 <= F.size <= MOST_FREE:
         return
     moved, G_moved, b_F = b.copy(), G.copy(), b[F]
-    polish(rows.block(F), b_F, G[F], problem.lower[F], problem.upper[F])
+    polish(rows.block(F), b_F, G[F], problem.lower[F], problem.upper[F], MOST_FREE)
     moved[F] = b_F
     rows.add(G_moved, F, b_F - b[F])
     before, after = (largest_violation(*point, problem.lower, problem.upper) for point in ((b, G), (moved, G_moved)))
