@@ -52,14 +52,14 @@ def auto_detector(op: Ops, model: AutoDetector, X: Node) -> Node:
 
 
 def _bounded(op: Ops, model: AutoDetector, X: Node, scores: Node) -> Node:
-    """At most ``_lowest`` for samples that contradict a constant."""
+    """The scores; those of samples that contradict a constant begin at ``_lowest`` instead of 0."""
     view = model._views[0]
     fixed = getattr(view, "fixed_", view.constant_)
     if not fixed.any():
         return scores
     differs = op.Greater(op.Abs(op.Sub(X, view.median_)), np.where(fixed, view.tolerance_, np.inf))
     count = op.ReduceSumApi11(op.Cast(differs, to=FLOAT), axes=[1], keepdims=1)
-    return op.Where(op.Greater(count, np.zeros(1, dtype=np.float32)), op.Min(scores, numbers(model._lowest)), scores)
+    return op.Where(op.Greater(count, np.zeros(1, dtype=np.float32)), op.Add(scores, numbers(model._lowest)), scores)
 
 
 def _view(op: Ops, view: ColumnView, X: Node) -> Node:

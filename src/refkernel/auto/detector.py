@@ -188,6 +188,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         calibrating = kept[self._learn(normal[kept], units, share, random_state)]
         if len(kept) < len(normal):
             calibrating = np.concatenate([calibrating, self._readmitted(normal, kept, share)])
+        self._alone = self._left_out_contradicts(normal, kept)[calibrating]
         self._rows = rows.targets[calibrating]
         self._judge(normal[kept], rows.X[rows.outliers] / self._unit, random_state)
         self._calibrate()
@@ -261,6 +262,14 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         self._held = np.hstack([self._held, scores[:, chosen]])
         return left_out[chosen]
 
+    def _left_out_contradicts(self, normal: np.ndarray, kept: np.ndarray) -> np.ndarray:
+        """True for rows with a cell that contradicts all other rows that are described, as a new row may contradict all of them."""
+        contradicts = np.empty(len(normal), dtype=bool)
+        contradicts[kept] = self._views[PLAIN].alone(normal[kept])
+        left_out = np.setdiff1d(np.arange(len(normal)), kept)
+        contradicts[left_out] = self._contradicted(normal[left_out]).any(axis=1)
+        return contradicts
+
     def _judge(self, normal: np.ndarray, outliers: np.ndarray, random_state: np.random.RandomState) -> None:
         """Try each description on made-up and known outliers; known outliers decide which descriptions are used."""
         if len(normal) > MOST_REFERENCES:
@@ -287,7 +296,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         self.balanced_rate_ = balanced_rate([auroc(held, self._combined(scores)) for scores in known_scores or against])
 
     def _calibrate(self) -> None:
-        self.calibration_ = np.sort(-self._combined(self._held))
+        self.calibration_ = np.sort(self._left_out_scores())
         n = len(self.calibration_)
         rate: Any = max(self.balanced_rate_, least_rate(n)) if self.false_alarm_rate == BALANCED else self.false_alarm_rate
         try:
@@ -325,7 +334,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         labels = self.predict(X)
         if is_source(X):
             return labels  # the rows that calibrate are those of a sample
-        labels[self._rows] = as_labels(-self._combined(self._held) >= self.offset_)
+        labels[self._rows] = as_labels(self._left_out_scores() >= self.offset_)
         return labels
 
     def with_false_alarm_rate(self, false_alarm_rate: float | str) -> Self:
@@ -460,14 +469,19 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         """True for cells that differ from a column that was constant in training; X in moderate units."""
         return self._views[PLAIN].contradicted(X)
 
+    def _left_out_scores(self) -> np.ndarray:
+        """The scores of the rows that calibrate, each left out. Those that contradict all others are bounded as new rows are."""
+        scores = -self._combined(self._held)
+        return np.where(self._alone, scores + _just_below(scores[~self._alone]), scores)
+
     @property
     def _lowest(self) -> float:
-        """Just less normal than every row that calibrates."""
-        return float(np.nextafter(self.calibration_[0], -np.inf))
+        """Just less normal than every row that calibrates without contradicting all others."""
+        return _just_below(self.calibration_[np.count_nonzero(self._alone) :])
 
     def _bounded(self, scores: np.ndarray, contradicted: np.ndarray) -> np.ndarray:
-        """The scores, at most ``_lowest`` for samples with a contradicted cell."""
-        return np.where(contradicted.any(axis=1), np.minimum(scores, self._lowest), scores)
+        """The scores; those of samples with a contradicted cell begin at ``_lowest`` instead of 0."""
+        return np.where(contradicted.any(axis=1), scores + self._lowest, scores)
 
     def _combined(self, scores: np.ndarray) -> np.ndarray:
         evidence = [evidence(row) for evidence, row, used in zip(self._evidence, scores, self._used, strict=True) if used]
@@ -480,6 +494,11 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         sample = f", drawn at random from {given:,}" if drawn < given else ""
         among = f" (neighbours are searched among {MOST_NEIGHBOURS:,} of them)" if kept > MOST_NEIGHBOURS else ""
         return f"the average of {used} descriptions of {kept:,} rows{among}{sample}{chosen}{left_out}"
+
+
+def _just_below(scores: np.ndarray) -> float:
+    """The number before the smallest score; 0 if there is none to compare with."""
+    return float(np.nextafter(scores.min(), -np.inf)) if scores.size else 0.0
 
 
 def _moderate(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -64,6 +64,16 @@ class ColumnView(BaseEstimator):
         fixed = getattr(self, "fixed_", self.constant_)  # files of earlier versions do not have it
         return (np.abs(X - self.median_) > self.tolerance_) & fixed
 
+    def alone(self, X: np.ndarray) -> np.ndarray:
+        """True for training rows that contradict all others: without such a row, a column would be constant."""
+        alone = np.zeros(len(X), dtype=bool)
+        for j in np.flatnonzero(~getattr(self, "fixed_", self.constant_)):
+            away = np.abs(X[:, j] - self.median_[j])
+            differing = np.flatnonzero(away > CONSTANT / CONSTANT_TOLERANCE * self.tolerance_[j])
+            if differing.size == 1 and away[differing[0]] > self.tolerance_[j]:
+                alone[differing] = True
+        return alone
+
     def _bent(self, X: np.ndarray) -> np.ndarray:
         away = (X - self.median_) / self.width_
         if self.kind != "bent":

@@ -126,7 +126,13 @@ RULES: dict[str, dict[str, Rule]] = {
     "ellipsoid": {"covariance_": Array(("d", "d")), "center_": Array(("d",))},
     "scaler": {"kept_": Array(("d",), dtype="b"), "mean_": Array(("k",)), "scale_": Array(("k",))},
     "shape": {"mean": Array(("e",)), "covariance": Array(("e", "e")), "L": Array(("e", "e"))},
-    "auto": {"calibration_": Array(("n",)), "offset_": Number(), "_used": Array(("q",), dtype="b"), "_unit": Array(("d",))},
+    "auto": {
+        "calibration_": Array(("n",)),
+        "offset_": Number(),
+        "_used": Array(("q",), dtype="b"),
+        "_unit": Array(("d",)),
+        "_alone": Array(("n",), dtype="b"),
+    },
     "view": {
         **dict.fromkeys(("median_", "tolerance_", "width_", "mean_", "std_"), Array(("v",))),
         **dict.fromkeys(("constant_", "fixed_"), Array(("v",), dtype="b")),
