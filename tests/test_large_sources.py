@@ -71,10 +71,10 @@ def test_a_source_gives_the_decisions_of_an_array(X, references, tmp_path, kind,
     np.testing.assert_array_equal(found.support_vectors_, X[found.support_])
 
 
-@pytest.mark.parametrize("place", [keeping.InMemory, keeping.OnDisk, keeping.Nowhere])
+@pytest.mark.parametrize("place", [keeping.InMemory, lambda n, r: keeping.OnDisk(), lambda n, r: keeping.Nowhere()])
 def test_where_features_stay_does_not_change_the_answer(X, references, monkeypatch, place):
     expected = rk.SVDD(rk.ReferenceKernel(references=references)).fit(X)
-    monkeypatch.setattr("refkernel.sources.base.cheapest", lambda n, r, memory: place())
+    monkeypatch.setattr("refkernel.sources.base.cheapest", lambda n, r, memory: place(n, r))
     monkeypatch.setattr(rows, "HELD_ENTRIES", 1 << 14)
     found = rk.SVDD(rk.ReferenceKernel(references=references), memory=1.0).fit(X)
     np.testing.assert_allclose(found.decision_function(X), expected.decision_function(X), atol=1e-10)
