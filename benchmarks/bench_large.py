@@ -195,7 +195,7 @@ def bench_plain(problems=PLAIN, busy=False):
                 "ocsvm": rk.OneClassSVM(rk.RBF(sigma=sigma), nu=nu),
                 "libsvm": SklearnOneClassSVM(gamma=0.5 / sigma**2, nu=nu, tol=1e-6),
             }
-            t = best_costs({name: partial(model.fit, X) for name, model in models.items()}, 3 if n <= 10_000 else 1)
+            t = best_costs({name: partial(model.fit, X) for name, model in models.items()}, max(45_000 // n, 1))
             costs = "".join(f"{f'{seconds:.3f} ({used:.3f})':>18}" for seconds, used in t.values())
             ratios = [t[name][k] / t["libsvm"][k] for k in range(2) for name in ("svdd", "ocsvm")]
             print(f"{n:>9,} {nu:>5} {costs}   {ratios[0]:.2f}, {ratios[1]:.2f} ({ratios[2]:.2f}, {ratios[3]:.2f})", flush=True)

@@ -100,3 +100,14 @@ def test_what_a_stream_cannot_take_is_said(X):
         stream.forget(window=0)
     with pytest.raises(ValueError, match="decay=2"):
         stream.forget(decay=2)
+
+
+def test_a_missing_value_is_named_by_its_row_in_the_stream_and_changes_nothing(X):
+    stream = stream_of(rk.SVDD, X).partial_fit(X[:100])
+    expected = stream.decision_function(X)
+    spoilt = X[100:200].copy()
+    spoilt[41, 2] = np.nan
+    with pytest.raises(ValueError, match="Row 141 holds nan in column 2"):
+        stream.partial_fit(spoilt)
+    assert stream.n_seen_ == 100
+    np.testing.assert_array_equal(stream.decision_function(X), expected)

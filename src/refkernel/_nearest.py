@@ -67,8 +67,10 @@ class Screen(BaseEstimator):
 
     def _rounded(self, X: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore", invalid="ignore"):
-            whole = np.floor((X - self._low) / self._step)
-        return np.clip(np.nan_to_num(whole), 0, self._most).astype(np.uint16)
+            whole = X - self._low
+            whole /= self._step
+        np.nan_to_num(np.floor(whole, out=whole), copy=False)
+        return np.clip(whole, 0, self._most, out=whole).astype(np.uint16)
 
     def nearest(self, X: np.ndarray, own: np.ndarray, D: np.ndarray, index: np.ndarray) -> None:
         """Fill D and index as ``nearest_l1`` does."""

@@ -92,9 +92,10 @@ def _fitted(model: Any, source: Source, n: int, signed: np.ndarray | None, X: np
     seen = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
     targets = Phi if weight is None else Phi[weight > 0]
     terms = _terms(model, signed, n, np.einsum("ij,ij->i", targets, targets))
-    start = sample_start(terms.near(Phi[seen], None if weight is None else weight[seen], index[seen]), terms.total, terms.upper, model.tol)
     rows = source.feature_rows(model.kernel_.features_into, Phi.shape[1], terms, signed, model.memory, model.kernel_.thread_safe)
-    try:
+    try:  # a cluster computes features while this process looks for a start
+        near = terms.near(Phi[seen], None if weight is None else weight[seen], index[seen])
+        start = sample_start(near, terms.total, terms.upper, model.tol)
         best = Search(rows, terms.total, n if signed is None else int(np.count_nonzero(signed)), start, model.tol).optimum()
         kept = best.boundary()
         if keep_all:

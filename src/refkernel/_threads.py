@@ -118,6 +118,9 @@ def in_threads(work: Callable[[int, int], None], n: int) -> None:
 def summed(work: Callable[[Any], Any], parts: Iterable[Any], thread_safe: bool = True) -> Any:
     """The sum of ``work(part)``, added in the order of the parts; as many are worked on at a time as there are cores."""
     threads = min(cpu_count(), MOST_THREADS) if thread_safe else 1
+    if threads == 1:
+        with one_blas_thread():
+            return functools.reduce(_added, map(work, parts), None)
     found: Any = None
     with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
         pending: deque[Future[Any]] = deque()

@@ -25,6 +25,7 @@ from ._training import TrainingRows
 from ._typing import RandomStateLike
 from ._validation import as_labels, is_number
 from .kernels import as_kernel
+from .sources.base import checked_block
 
 __all__ = ["StreamDetector"]
 
@@ -124,7 +125,8 @@ class StreamDetector(OutlierMixin, BaseEstimator):
             The detector of all rows so far.
         """
         first = not hasattr(self, "n_seen_")
-        samples: np.ndarray = validate_data(self, X, reset=first, dtype=np.float64, order="C")
+        found = validate_data(self, X, reset=first, dtype=np.float64, order="C", ensure_all_finite=False)
+        samples = checked_block(found, 0 if first else self.n_seen_, None)
         if first:
             self._begin(samples)
         Phi = np.asarray(self.kernel_.features(samples), dtype=np.float64)

@@ -41,23 +41,28 @@ class Nowhere:
 
 
 class InMemory:
-    """Features in single precision, norms in double."""
+    """Features in single precision, norms in double. One array for all rows, which the system provides in large pages."""
 
-    def __init__(self) -> None:
-        self._blocks: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    def __init__(self, n: int, r: int) -> None:
+        self._Phi, self._diag = np.empty((n, r), np.float32), np.empty(n)
+        self._parts: dict[int, slice] = {}
 
     @property
     def nbytes(self) -> int:
-        return sum(Phi.nbytes + diag.nbytes for Phi, diag in self._blocks.values())
+        return self._Phi.nbytes + self._diag.nbytes
 
     def put(self, start: int, Phi: np.ndarray, diag: np.ndarray) -> None:
-        self._blocks[start] = Phi.astype(np.float32), diag
+        part = slice(start, start + len(Phi))
+        self._Phi[part], self._diag[part] = Phi, diag
+        self._parts[start] = part
 
     def get(self, start: int) -> tuple[np.ndarray, np.ndarray] | None:
-        return self._blocks.get(start)
+        part = self._parts.get(start)
+        return (self._Phi[part], self._diag[part]) if part is not None else None
 
     def close(self) -> None:
-        self._blocks.clear()
+        self._Phi, self._diag = np.empty((0, self._Phi.shape[1]), np.float32), np.empty(0)
+        self._parts.clear()
 
 
 class OnDisk:
@@ -105,7 +110,7 @@ def cheapest(n: int, r: int, memory: float) -> Keeping:
     """Memory if ``memory`` (MB) allows it, else the disk if it has room, else nowhere."""
     size = n * (4.0 * r + 8.0)
     if size <= 1e6 * memory:
-        return InMemory()
+        return InMemory(n, r)
     try:
         free = shutil.disk_usage(tempfile.gettempdir()).free
         return OnDisk() if free >= FREE_DISK * size else Nowhere()

@@ -59,13 +59,14 @@ def smoothed(rows: Rows, point: Point, mu: float) -> Smoothed:
     hinge = np.where(np.abs(t) < mu, (t + mu) ** 2 / (4.0 * mu), np.maximum(t, 0.0))
     carrying = np.flatnonzero(b)
     band = np.flatnonzero((np.abs(t) < mu) & (span > 0.0))
-    B = np.empty((band.size, point.w.size + 1))
-    B[:, :-1], B[:, -1] = rows.Phi[band], -1.0
     root = np.sqrt(span[band] / (2.0 * mu))
+    B = rows.rounded(band, point.w.size + 1)
+    B[:, -1] = -1.0
     B *= root[:, None]
-    phi = b[carrying] @ rows.Phi[carrying].astype(np.float64, copy=False)
+    curvature, drift = B.T @ B, (root * t[band]) @ B
+    phi = b[carrying] @ rows.rounded(carrying, point.w.size)
     value, sizes = float(rows.lower @ t + span @ hinge), float(np.abs(b) @ rows.diag)
-    return Smoothed(value, phi, float(b.sum()), sizes, B.T @ B, (root * t[band]) @ B, band.size, float(span[band].sum()))
+    return Smoothed(value, phi, float(b.sum()), sizes, curvature, drift, band.size, float(span[band].sum()))
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,8 @@ def screened(rows: Rows, screen: Screen) -> Screened:
     b[near] = 0.0
     fixed = np.flatnonzero(b)
     kept = Near(rows.exact(near), rows.diag[near], rows.p[near], rows.lower[near], rows.upper[near], rows.start + near)
-    return Screened(Pieces((kept,)), Carried.of(b[fixed], rows.exact(fixed), rows.diag[fixed]))
+    Phi = rows.exact(fixed, rows.work.array("rounded", fixed.size, screen.point.w.size))
+    return Screened(Pieces((kept,)), Carried.of(b[fixed], Phi, rows.diag[fixed]))
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,21 @@ HELD_ENTRIES = 1 << 20
 """Values of a block of features that is held whole: 8 MB, so that copies made of it stay small next to the data."""
 
 
+class Workspace:
+    """Arrays that blocks of up to ``rows`` rows use in turn: new memory costs as much as what is computed into it."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+        self._arrays: dict[str, np.ndarray] = {}
+
+    def array(self, name: str, rows: int, columns: int, dtype: Any = np.float64) -> np.ndarray:
+        """An array of that name, valid until the next one of that name."""
+        held = self._arrays.get(name)
+        if held is None or held.size < rows * columns or held.dtype != dtype:
+            held = self._arrays[name] = np.empty(self._rows * columns, dtype)
+        return held[: rows * columns].reshape(rows, columns)
+
+
 @dataclass(frozen=True)
 class Rows:
     """A block: features ``Phi`` (k × r), ||phi||², and the terms of its rows in  min ½ b'Kb + p'b,  lower <= b <= upper.
@@ -27,14 +42,23 @@ class Rows:
     p: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
-    start: int = 0
-    recompute: Callable[[np.ndarray], np.ndarray] | None = field(default=None, repr=False)
+    start: int
+    work: Workspace = field(repr=False)
+    recompute: Callable[..., np.ndarray] | None = field(default=None, repr=False)
 
-    def exact(self, indices: np.ndarray) -> np.ndarray:
+    def rounded(self, indices: np.ndarray, columns: int) -> np.ndarray:
+        """The features of some rows, as they are kept, in the first of that many columns; valid until the next call."""
+        kept = self.work.array("kept", len(indices), self.Phi.shape[1], self.Phi.dtype)
+        np.take(self.Phi, indices, axis=0, out=kept, mode="clip")  # other modes make a copy
+        out = self.work.array("rounded", len(indices), columns)
+        out[:, : kept.shape[1]] = kept
+        return out
+
+    def exact(self, indices: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """The features of some rows in double precision."""
         if self.recompute is None or not len(indices):
             return self.Phi[indices].astype(np.float64, copy=False)
-        return self.recompute(indices)
+        return self.recompute(indices, out)
 
     @property
     def is_rounded(self) -> bool:
@@ -80,4 +104,4 @@ class HeldRows:
         for i in range(0, n, step):
             part = slice(i, i + step)
             problem = self.problem
-            yield Rows(self.Phi[part], self.diag[part], problem.p[part], problem.lower[part], problem.upper[part], i)
+            yield Rows(self.Phi[part], self.diag[part], problem.p[part], problem.lower[part], problem.upper[part], i, Workspace(step))

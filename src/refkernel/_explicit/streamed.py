@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .._threads import summed
 from .keeping import Keeping
-from .rows import rows_of_block
+from .rows import Workspace, rows_of_block
 from .terms import Terms
 
 
@@ -38,16 +39,16 @@ class StreamedRows:
 
     def reduce(self, function: Callable[..., Any], *state: Any) -> Any:
         """The sum of ``function(rows, *state)`` over blocks."""
-        free: list[np.ndarray] = []
+        free: list[Workspace] = []
 
-        def work(part: tuple[Any, int, int]) -> Any:
-            buffer = free.pop() if free else np.empty((self._step, self._r))
+        def on_part(part: tuple[Any, int, int]) -> Any:
+            work = free.pop() if free else Workspace(self._step)
             try:
-                return function(self._rows(*part, buffer), *state)
+                return function(self._rows(*part, work), *state)
             finally:
-                free.append(buffer)
+                free.append(work)
 
-        return summed(work, self._parts(), self._thread_safe)
+        return summed(on_part, self._parts(), self._thread_safe)
 
     def __sizeof__(self) -> int:
         """What it holds: Dask moves objects between workers by their size."""
@@ -63,16 +64,20 @@ class StreamedRows:
             for begin in range(0, block.rows, self._step):
                 yield block, begin, min(begin + self._step, block.rows)
 
-    def _rows(self, block: Any, begin: int, end: int, buffer: np.ndarray) -> Any:
+    def _rows(self, block: Any, begin: int, end: int, work: Workspace) -> Any:
         start = block.start + begin
         weight = None if self._weight is None else self._weight[start : start + end - begin]
         kept = self._keeping.get(start)
         if kept is not None:
-            return self._terms.rows(*kept, weight, self._offset + start, lambda indices: self._exact(block.load()[begin:end][indices]))
-        Phi = self._exact(block.load()[begin:end], buffer[: end - begin])
+            recompute = partial(self._recomputed, block, begin, end)
+            return self._terms.rows(*kept, weight, self._offset + start, work, recompute)
+        Phi = self._exact(block.load()[begin:end], work.array("features", end - begin, self._r))
         diag = np.einsum("ij,ij->i", Phi, Phi)
         self._keeping.put(start, Phi, diag)
-        return self._terms.rows(Phi, diag, weight, self._offset + start)
+        return self._terms.rows(Phi, diag, weight, self._offset + start, work)
+
+    def _recomputed(self, block: Any, begin: int, end: int, indices: np.ndarray, out: np.ndarray | None) -> np.ndarray:
+        return self._exact(block.load()[begin:end][indices], out)
 
     def _exact(self, X: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Features in double precision, also of rows in single precision."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .passes import Near
-from .rows import Rows
+from .rows import Rows, Workspace
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class Terms:
         diag: np.ndarray,
         weight: np.ndarray | None,
         start: int,
-        recompute: Callable[[np.ndarray], np.ndarray] | None = None,
+        work: Workspace,
+        recompute: Callable[..., np.ndarray] | None = None,
     ) -> Rows:
         """A block of rows."""
-        return Rows(Phi, diag, *self.of(diag, weight), start, recompute)
+        return Rows(Phi, diag, *self.of(diag, weight), start, work, recompute)

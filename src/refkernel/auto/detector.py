@@ -185,12 +185,13 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         self._unit, normal = _moderate(rows.X_targets)
         units = self._units()
         kept = np.arange(len(normal)) if share == 0 else trimmed(normal, share, random_state)
-        calibrating = kept[self._learn(normal[kept], units, share, random_state)]
+        described = np.ascontiguousarray(normal) if share == 0 else normal[kept]
+        calibrating = kept[self._learn(described, units, share, random_state)]
         if len(kept) < len(normal):
             calibrating = np.concatenate([calibrating, self._readmitted(normal, kept, share)])
         self._alone = self._left_out_contradicts(normal, kept)[calibrating]
         self._rows = rows.targets[calibrating]
-        self._judge(normal[kept], rows.X[rows.outliers] / self._unit, random_state)
+        self._judge(described, rows.X[rows.outliers] / self._unit, random_state)
         self._calibrate()
         self.choice_ = self._in_words(len(kept), rows.targets.size, given)
         return self
@@ -225,7 +226,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         """Learn views and descriptions; return the numbers of the rows that calibrate, each left out of what describes it."""
         n = len(normal)
         chosen = np.arange(n) if n <= MOST_NEIGHBOURS else np.sort(random_state.permutation(n)[:MOST_NEIGHBOURS])
-        described = normal[chosen]
+        described = normal if n <= MOST_NEIGHBOURS else normal[chosen]
         shuffled = random_state.permutation(len(described))
         references, others = np.sort(shuffled[:MOST_REFERENCES]), np.sort(shuffled[MOST_REFERENCES:MOST_CALIBRATING])
         self._views = [ColumnView(kind, units).fit(normal) for kind in KINDS]
@@ -234,13 +235,13 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         steps = ROBUST_STEPS if share else STEPS
         ridge = robust_ridge(share, len(references))
         for v, roots, scales in progress(steps, len(steps), self.verbose, "descriptions"):
-            Z = self._views[v].transform(described)
+            in_view = self._views[v].transform
             if roots is None:
-                part: Any = Neighbours(np.ascontiguousarray(Z.T)).fit()
+                part: Any = Neighbours(np.ascontiguousarray(in_view(described).T)).fit()
                 held.append(part.left_out(np.concatenate([references, others])))
             else:
-                part = Residuals(np.ascontiguousarray(Z[references].T), scales, roots, ridge).fit()
-                held.append(np.hstack([part.left_out(np.arange(len(references))), part.score(Z[others])]))
+                part = Residuals(np.ascontiguousarray(in_view(described[references]).T), scales, roots, ridge).fit()
+                held.append(np.hstack([part.left_out(np.arange(len(references))), part.score(in_view(described[others]))]))
             part.forget()
             self._parts.append((v, part))
         self._held = np.vstack(held)
@@ -506,7 +507,7 @@ def _moderate(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     size = np.abs(X).max(axis=0)
     unit = np.exp2(np.floor(np.log2(np.where(size > 0, size, 1.0))))
     unit = np.where((size > 1e100) | ((size < 1e-100) & (size > 0)), unit, 1.0)
-    return unit, X / unit
+    return unit, X if (unit == 1.0).all() else X / unit
 
 
 def _check_rate(rate: Any) -> None:

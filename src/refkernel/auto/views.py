@@ -36,7 +36,7 @@ class ColumnView(BaseEstimator):
         """Learn medians, widths, and which columns are constant."""
         self.median_ = np.median(X, axis=0)
         size = np.maximum(1.0, np.abs(self.median_))
-        deviation = np.abs(X - self.median_).mean(axis=0)
+        deviation = _sizes(X - self.median_).mean(axis=0)
         given = np.zeros(X.shape[1], dtype=bool) if self.units is None else ~np.isnan(self.units)
         self.fixed_ = np.ptp(X, axis=0) <= CONSTANT * size
         self.constant_ = self.fixed_ & ~given
@@ -52,7 +52,9 @@ class ColumnView(BaseEstimator):
 
     def transform(self, X: np.ndarray) -> np.ndarray:
         """The rows in this view."""
-        Z = (self._bent(X) - self.mean_) / self.std_
+        Z = self._bent(X)
+        Z -= self.mean_
+        Z /= self.std_
         if self.constant_.any():
             away = X[:, self.constant_] - self.median_[self.constant_]
             differs = np.abs(away) > self.tolerance_[self.constant_]
@@ -75,7 +77,13 @@ class ColumnView(BaseEstimator):
         return alone
 
     def _bent(self, X: np.ndarray) -> np.ndarray:
-        away = (X - self.median_) / self.width_
+        away = X - self.median_
+        away /= self.width_
         if self.kind != "bent":
             return away
-        return np.arcsinh(away) if self.units is None else np.arcsinh(away, out=away, where=np.isnan(self.units))
+        return np.arcsinh(away, out=away, where=True if self.units is None else np.isnan(self.units))
+
+
+def _sizes(values: np.ndarray) -> np.ndarray:
+    """|values|. Mutates them."""
+    return np.abs(values, out=values)

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import isclass
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,7 +28,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
-from .._files import write_bytes
+from .._files import replacing
 from .._typing import StrPath
 from ..exceptions import ModelFileError, printable
 from .checks import check_model
@@ -107,13 +108,14 @@ def save(model: BaseEstimator, path: StrPath, *, about: dict[str, Any] | None = 
         archive = ZipFile(io.BytesIO(skops_io.dumps(model)))
     except Exception as error:
         raise ModelFileError(f"This {type(model).__name__} holds something that cannot be saved: {error}") from error
-    entries = {name: archive.read(name) for name in archive.namelist()}
-    del archive  # as large as the model
-    schema = json.loads(entries[SCHEMA_ENTRY])
+    schema = json.loads(archive.read(SCHEMA_ENTRY))
     other_types = unknown_names(schema)
     _check_can_be_found(schema, other_types)
     metadata = {"format": FORMAT, "package": "refkernel", **description(model), "other_types": other_types, "about": about}
-    return write_bytes(path, seal({**entries, ABOUT_ENTRY: json.dumps(metadata, indent=1).encode()}), "The model")
+    entries = ((name, archive.read(name)) for name in archive.namelist())
+    with replacing(path, "The model") as temporary, open(temporary, "x+b") as file:
+        seal(file, chain(entries, [(ABOUT_ENTRY, json.dumps(metadata, indent=1).encode())]))
+    return Path(path)
 
 
 def load(path: StrPath, *, trusted: Sequence[str] = (), max_bytes: int | None = None) -> Any:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo, is_zipfile
 
 from .._validation import check_positive
@@ -45,18 +46,16 @@ STEP = 1 << 16
 """Bytes that are unpacked at a time."""
 
 
-def seal(entries: dict[str, bytes]) -> bytes:
-    """An archive of these entries that ends in the digest of all bytes before it."""
-    buffer = io.BytesIO()
-    with ZipFile(buffer, "w") as archive:
-        for name, content in entries.items():  # numbers barely shrink; the schema does
+def seal(file: IO[bytes], entries: Iterable[tuple[str, bytes]]) -> None:
+    """Write an archive of these entries that ends in the digest of all bytes before it, without holding it in memory."""
+    with ZipFile(file, "w") as archive:
+        for name, content in entries:  # numbers barely shrink; the schema does
             archive.writestr(name, content, ZIP_DEFLATED if name == SCHEMA_ENTRY else ZIP_STORED)
         archive.comment = MARK + bytes(DIGEST_SIZE)
-    with buffer.getbuffer() as written:
-        digest = _digest(written[:-DIGEST_SIZE])
-    buffer.seek(-DIGEST_SIZE, io.SEEK_END)
-    buffer.write(digest)  # in place: a copy of a large model would double its memory
-    return buffer.getvalue()
+    file.seek(-DIGEST_SIZE, io.SEEK_END)
+    file.truncate()
+    file.seek(0)
+    file.write(hashlib.file_digest(file, "sha256").hexdigest().encode())  # type: ignore[arg-type]
 
 
 class SealedFile:

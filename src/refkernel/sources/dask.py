@@ -176,8 +176,8 @@ class DaskRows:
 
     def reduce(self, function: Callable[..., Any], *state: Any) -> Any:
         """The sum of ``function(rows, *state)`` over blocks."""
-        work, given = dask.delayed(_passed), dask.delayed(state)
-        return _sum([work(rows, function, given) for rows in self._rows])
+        work = dask.delayed(functools.partial(_passed, function, state), pure=False)
+        return _sum([work(rows) for rows in self._rows])
 
     def close(self) -> None:
         """Let the workers forget the features."""
@@ -214,7 +214,7 @@ def _prepared(part: Any, start: int, n_columns: int, weight: np.ndarray | None, 
     """The rows of a partition with their features, in single precision."""
     features, r, terms = given
     source = ArraySource(_rows_of(part, start, n_columns))
-    rows = StreamedRows(source, features, r, terms, weight, InMemory(), thread_safe=False, offset=start)
+    rows = StreamedRows(source, features, r, terms, weight, InMemory(len(source), r), thread_safe=False, offset=start)
     rows.reduce(_nothing)  # the first pass keeps the features
     return rows
 
@@ -223,5 +223,5 @@ def _nothing(rows: Any) -> int:
     return 0
 
 
-def _passed(rows: StreamedRows, function: Callable[..., Any], state: tuple[Any, ...]) -> Any:
+def _passed(function: Callable[..., Any], state: tuple[Any, ...], rows: StreamedRows) -> Any:
     return rows.reduce(function, *state)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import errno
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
@@ -72,9 +73,8 @@ class RawColumns:
         """What the columns are, and their values on disk."""
         file: Any = tempfile.TemporaryFile(prefix="refkernel-")  # noqa: SIM115 - closed when the map of it is forgotten
         features = learn_columns(self, decimal, categorical, notes, partial(_write, file))
-        file.flush()
-        cells = np.memmap(file, np.float64, "r", shape=(len(self), len(features)), order="F")
-        return Stored(cells, features)
+        _give_back()
+        return Stored(_Cells(file, len(self)), list(enumerate(features)))
 
 
 class Stored:
@@ -83,8 +83,13 @@ class Stored:
     It stands in for a data frame where that is read by ``by_columns`` or ``by_rows``.
     """
 
-    def __init__(self, cells: np.ndarray, features: Sequence[Feature], rows: np.ndarray | None = None) -> None:
-        self._cells, self.features, self._rows = cells, list(features), rows
+    def __init__(self, cells: _Cells, columns: Sequence[tuple[int, Feature]], rows: np.ndarray | None = None) -> None:
+        self._cells, self._columns, self._rows = cells, list(columns), rows
+
+    @property
+    def features(self) -> list[Feature]:
+        """What the columns are."""
+        return [feature for _, feature in self._columns]
 
     @property
     def columns(self) -> pd.Index:
@@ -92,48 +97,50 @@ class Stored:
         return pd.Index([feature.name for feature in self.features])
 
     def __len__(self) -> int:
-        return len(self._cells) if self._rows is None else len(self._rows)
+        return self._cells.rows if self._rows is None else len(self._rows)
 
     def __getitem__(self, chosen: np.ndarray) -> Stored:
         """Some columns, by their names, or the rows where ``chosen`` is True."""
         if chosen.dtype == bool:
             rows = np.flatnonzero(chosen) if self._rows is None else self._rows[chosen]
-            return self if chosen.all() else Stored(self._cells, self.features, rows)
-        places = self.columns.get_indexer(chosen)
-        start, stop = int(places[0]), int(places[-1]) + 1
-        cells = self._cells[:, start:stop] if np.array_equal(places, np.arange(start, stop)) else _Columns(self._cells, places)
-        return Stored(cells, [self.features[j] for j in places], self._rows)  # type: ignore[arg-type]
+            return self if chosen.all() else Stored(self._cells, self._columns, rows)
+        return Stored(self._cells, [self._columns[j] for j in self.columns.get_indexer(chosen)], self._rows)
 
     def by_columns(self) -> Iterator[pd.DataFrame]:
         """One column at a time."""
-        for j, feature in enumerate(self.features):
-            column = np.array(self._cells[:, j])
+        for place, feature in self._columns:
+            column = self._cells.read(place, 0, self._cells.rows)
             yield pd.DataFrame({feature.name: _values(feature, column if self._rows is None else column[self._rows])})
+        _give_back()
 
     def by_rows(self) -> Iterator[pd.DataFrame]:
         """Some rows at a time."""
-        step = max(PORTION_CELLS // max(len(self.features), 1), 1)
+        step = max(PORTION_CELLS // max(len(self._columns), 1), 1)
         for start in range(0, len(self), step):
             yield self.rows_at(np.arange(start, min(start + step, len(self))))
 
     def rows_at(self, indices: np.ndarray) -> pd.DataFrame:
         """Some rows, in ascending order, as the model takes them."""
         rows = indices if self._rows is None else self._rows[indices]
-        found = {feature.name: _values(feature, self._cells[rows, j]) for j, feature in enumerate(self.features)}
-        return pd.DataFrame(found)
+        first, end = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
+        return pd.DataFrame(
+            {feature.name: _values(feature, self._cells.read(place, first, end)[rows - first]) for place, feature in self._columns}
+        )
 
 
-class _Columns:
-    """Some columns of an array on disk, without a copy of them."""
+class _Cells:
+    """Columns of numbers in a file, one after the other. They are read, not mapped: pages of a map count as memory until it is short."""
 
-    def __init__(self, cells: np.ndarray, places: np.ndarray) -> None:
-        self._cells, self._places = cells, places
+    def __init__(self, file: Any, rows: int) -> None:
+        self._file, self.rows, self._lock = file, rows, threading.Lock()
 
-    def __len__(self) -> int:
-        return len(self._cells)
-
-    def __getitem__(self, where: tuple[Any, int]) -> np.ndarray:
-        return self._cells[where[0], self._places[where[1]]]
+    def read(self, column: int, start: int, stop: int) -> np.ndarray:
+        """Some rows of a column."""
+        found = np.empty(stop - start)
+        with self._lock:
+            self._file.seek(found.itemsize * (column * self.rows + start))
+            self._file.readinto(found.data.cast("B"))
+        return found
 
 
 class EncodedRows(Source):
@@ -199,6 +206,7 @@ def _by_column(table: Table, progress: Callable[[str], None]) -> ParquetTable:
     except OSError as error:
         raise _disk_error(error, rows) from error
     file.seek(0)
+    _give_back()
     return ParquetTable(table.path, file, table.names)
 
 
@@ -212,6 +220,13 @@ def _groups(table: Table) -> Iterator[pd.DataFrame]:
             held = []
     if held:
         yield pd.concat(held, ignore_index=True)
+
+
+def _give_back() -> None:
+    """Return to the system what Arrow keeps of columns that are gone."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
 
 
 def _disk_error(error: OSError, rows: int) -> Exception:
