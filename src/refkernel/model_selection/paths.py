@@ -6,11 +6,12 @@ import functools
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._dual.classifiers import CLASSIFIERS, Classifier, bound_of_outliers, negative_margin
+from .._dual.classifiers import CLASSIFIERS, bound_of_outliers, joint, negative_margin
 from .._dual.path import Family, Path, solve_path
 from .._dual.solver import STOPPING_RULES
 from .._validation import check_bound, check_choice, check_nu
@@ -148,24 +149,21 @@ class SolvedPaths:
 
     def decisions(self, K_test: np.ndarray, diag_test: np.ndarray, precision: float = PRECISION) -> list[np.ndarray]:
         """Decision values (s, len(values), t) of test samples for each formulation, as the estimators' ``decision_function``."""
-        found = self.path.B @ K_test.swapaxes(1, 2)
-        for classifier, part in zip(self.plan.classifiers, self.plan.parts, strict=True):
-            decisions = found[:, part]
-            decisions *= classifier.slope
-            decisions -= classifier.diag_share * diag_test[:, None, :]
-            decisions += self._constant(classifier, part, precision)[:, :, None]
+        found, each = self.path.B @ K_test.swapaxes(1, 2), self.plan.each
+        found *= each.slope[:, None]
+        found -= each.diag_share[:, None] * diag_test[:, None, :]
+        found += self._constants(precision)[:, :, None]
         return self._in_order(found)
 
-    def _constant(self, classifier: Classifier, part: slice, precision: float) -> np.ndarray:
-        """The part of a decision that is the same for all samples: -diag_share · b'Kb - threshold + slack."""
-        path = self.path
-        rho, quadratic = path.rho[:, part], path.quadratic[:, part]
-        noise = 0.0 if classifier.uses_diag else np.where(self.plan.family.libsvm, 0.0, path.noise)[:, part]
-        slack = classifier.slack(path.size_of_sums[:, part], path.shortfall[:, part], precision, noise)
+    def _constants(self, precision: float) -> np.ndarray:
+        """The part of each problem's decisions that is the same for all samples: -diag_share · b'Kb - threshold + slack."""
+        path, each = self.path, self.plan.each
+        noise = np.where(self.plan.noisy, path.noise, 0.0) if self.plan.noisy.any() else 0.0
+        slack = each.slack(path.size_of_sums, path.shortfall, precision, noise)
         if self.outliers:
-            repelled = (path.B[:, part, -self.outliers :] < 0).any(axis=2)
+            repelled = (path.B[:, :, -self.outliers :] < 0).any(axis=2)
             slack = np.where(repelled, 0.5 * self.margin[:, None], slack)
-        return -classifier.threshold(rho, quadratic) - classifier.diag_share * quadratic + slack
+        return -each.threshold(path.rho, path.quadratic) - each.diag_share * path.quadratic + slack
 
     @property
     def converged(self) -> np.ndarray:
@@ -175,9 +173,7 @@ class SolvedPaths:
     @property
     def degenerate(self) -> np.ndarray:
         """Whether decision values are noise (s × values), for a single formulation."""
-        (classifier,) = self.plan.classifiers
-        noise = self.path.is_zero & ~self.plan.family.libsvm
-        return self._in_order(noise if not classifier.uses_diag else np.zeros_like(noise))[0]
+        return self._in_order(self.path.is_zero & self.plan.noisy)[0]
 
     def _in_order(self, found: np.ndarray) -> list[np.ndarray]:
         """Cut into formulations, with values in the order in which the user gave them."""
@@ -189,11 +185,13 @@ class SolvedPaths:
 class _Plan:
     """The problems of some formulations.
 
-    ``parts`` holds the slice of each formulation, ``order`` the position of each value's problem (None if they are in order).
+    ``each`` joins the classifiers of the problems; where ``noisy``, all decisions may be noise. ``parts`` holds the slice of each
+    formulation, ``order`` the position of each value's problem (None if they are in order).
     """
 
     family: Family
-    classifiers: tuple[Classifier, ...]
+    each: Any
+    noisy: np.ndarray
     order: np.ndarray | None
     parts: list[slice]
 
@@ -217,5 +215,6 @@ def _plan(formulations: tuple[Formulation, ...], n: int, outliers: int) -> _Plan
         begin += bounds.size
     order = np.concatenate(orders)
     in_order = (order == np.arange(begin)).all()
-    classifiers = tuple(CLASSIFIERS[f.classifier] for f in formulations)
-    return _Plan(functools.reduce(Family.joined, families), classifiers, None if in_order else order, parts)
+    family = functools.reduce(Family.joined, families)
+    each = joint([CLASSIFIERS[f.classifier] for f in formulations for _ in f.values])
+    return _Plan(family, each, (each.diag_share == 0.0) & ~family.libsvm, None if in_order else order, parts)
