@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -130,10 +131,11 @@ def decision_paths(K: np.ndarray, formulations: Sequence[Formulation], K_test: n
 
 def solve_formulations(K: np.ndarray, formulations: Sequence[Formulation], outliers: int = 0) -> SolvedPaths:
     """Solve every value of every formulation on a stack of kernel matrices K (s × n × n), whose last ``outliers`` samples repel."""
-    if not np.isfinite(K.sum()):
+    K = np.ascontiguousarray(K, dtype=np.float64)
+    if not math.isfinite(K.sum()):
         raise ValueError("The kernel overflows or is NaN on the training samples. Scale the data first, for example with TargetScaler.")
     plan = _plan(tuple(formulations), K.shape[1] - outliers, outliers)
-    path = solve_path(np.ascontiguousarray(K, dtype=np.float64), plan.family, outliers)
+    path = solve_path(K, plan.family, outliers)
     margin = np.array([negative_margin(k.diagonal()[:-outliers]) for k in K]) if outliers else np.zeros(len(K))
     return SolvedPaths(plan, path, outliers, margin)
 
