@@ -63,10 +63,10 @@ class Whitening:
     ) -> None:
         K_RR = np.asarray(K_RR, dtype=np.float64)
         self._roots = None if counts is None else np.sqrt(counts)
-        counts, self._shares = _once_each(len(K_RR)) if counts is None else (counts, counts / counts.sum())
-        m = len(K_RR) if self._roots is None else int(counts.sum())
+        m = len(K_RR) if counts is None else int(counts.sum())
+        counts = _once_each(m) if counts is None else counts
         check_references(K_RR, m, center)
-        self.center, self._first = center, first
+        self.center, self._first, self._shares = center, first, counts / m
         self._dropped: np.ndarray | None = None
         self.mu = column_means(K_RR, counts) if center else np.zeros(len(K_RR))
         weights = 1.0 if self._roots is None else np.outer(self._roots, self._roots)
@@ -151,9 +151,9 @@ class Whitening:
 
 
 @functools.lru_cache(maxsize=256)
-def _once_each(m: int) -> tuple[np.ndarray, np.ndarray]:
-    """The counts of m references that all differ, and their shares."""
-    return np.ones(m), np.full(m, 1.0 / m)
+def _once_each(m: int) -> np.ndarray:
+    """The counts of m references that all differ."""
+    return np.ones(m)
 
 
 def _cholesky_above(M: np.ndarray, floor: float) -> np.ndarray | None:

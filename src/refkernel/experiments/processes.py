@@ -18,6 +18,11 @@ T = TypeVar("T")
 AHEAD = 2
 """Items that wait for each of the other processes, so that it goes on while this one is in the middle of an item."""
 
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+)
+"""What libraries read when another process imports them: the processes share the cores between them."""
+
 
 def in_processes(work: Callable[[A], T], items: Iterable[A], jobs: int = 1) -> Iterator[T]:
     """``work(item)`` for every item, in their order, by ``jobs`` processes (-1: one for each core) with one thread each.
@@ -29,7 +34,7 @@ def in_processes(work: Callable[[A], T], items: Iterable[A], jobs: int = 1) -> I
         yield from map(work, items)
         return
     left, results = iter(items), deque[Future[Any]]()
-    executor = get_reusable_executor(max_workers=others, initializer=threadpool_limits, initargs=(1,))
+    executor = get_reusable_executor(max_workers=others, env=ONE_THREAD)
     try:
         with threadpool_limits(1):
             for item in left:
