@@ -681,10 +681,19 @@ def test_jitted_largest_and_where(n):
     assert run_both(moves.last_index, values, values.max())[0] == np.flatnonzero(values == values.max())[-1]
 
 
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 9, 64])
+def test_jitted_products_have_the_bits_of_their_python_source(n):
+    """Newton steps are interpreted in a first fit and compiled later: no bit may tell which it was."""
+    v, w = np.random.default_rng(n).normal(size=(2, n))
+    assert newton.product(v, w) == newton.product.py_func(v, w) == pytest.approx(v @ w, abs=1e-13)  # 64 terms of size 1
+    U = np.triu(np.random.default_rng(n).uniform(1.0, 2.0, size=(n, n)))
+    np.testing.assert_array_equal(newton.newton_step(U, v), newton.newton_step.py_func(U, v))
+
+
 def test_every_jitted_function_is_run_as_python():
     """A jitted function that is added must be added to the tests above too."""
     tested = {"smo", "largest", "last_index", "polish", "free_weights"}
-    tested |= {"factorise_free", "drop", "newton_step", "take_step"}
+    tested |= {"factorise_free", "drop", "newton_step", "product", "take_step"}
     tested |= {"multiplier", "duality_gap", "spread_and_mass", "largest_violation", "gap_at", "fill"}
     tested |= {"violation_for", "snap", "solve_whole", "gradient", "change_total", "solve_problems", "rescaled", "ascending"}
     tested |= {"certify", "size_of_sums", "far_size", "is_stale"}

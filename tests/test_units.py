@@ -2,12 +2,14 @@
 
 import csv
 import errno
+import os
 from dataclasses import dataclass
 
 import pytest
 
 from refkernel.exceptions import ResultsError
 from refkernel.experiments import locking
+from refkernel.experiments.processes import in_processes
 from refkernel.experiments.units import read_run, run_units
 
 COLUMNS = ("table", "seed", "method", "score")
@@ -58,6 +60,37 @@ def test_a_run_that_breaks_after_any_unit_continues_to_the_same_rows(tmp_path, s
     run(tmp_path / "b")
     assert rows_of(tmp_path / "a") == rows_of(tmp_path / "b")
     assert [unit for unit in computed if unit is not None] == UNITS
+
+
+def test_results_come_in_order_and_this_process_takes_its_share():
+    """Whoever computed an item, its result has its place; with two processes, one of them is the one that asks."""
+    found = list(in_processes(lambda item: (item, os.getpid()), range(20), jobs=2))
+    assert [item for item, _ in found] == list(range(20))
+    assert found[0][1] == os.getpid()
+    assert {process for _, process in found} - {os.getpid()}
+
+
+def test_every_process_computes_with_one_thread():
+    """Two processes with two threads each would wait for each other on two cores."""
+    from threadpoolctl import threadpool_info
+
+    found = list(in_processes(lambda _: (os.getpid(), {library["num_threads"] for library in threadpool_info()}), range(8), jobs=2))
+    assert len({process for process, _ in found}) == 2
+    assert {threads for _, seen in found for threads in seen} <= {1}
+
+
+def test_an_error_in_another_process_is_raised_here():
+    """It is not lost, and the processes serve the next run."""
+    here = os.getpid()
+
+    def fails_elsewhere(item):
+        if os.getpid() != here:
+            raise ZeroDivisionError
+        return item
+
+    with pytest.raises(ZeroDivisionError):
+        list(in_processes(fails_elsewhere, range(20), jobs=2))
+    assert list(in_processes(str, range(3), jobs=2)) == ["0", "1", "2"]
 
 
 def test_facts_and_stages_are_in_run_json(tmp_path):

@@ -26,7 +26,8 @@ from ._params import NestedParams
 from ._training import TrainingRows
 from ._typing import MatrixLike, RandomStateLike
 from .kernels import Kernel, KernelLike, as_kernel
-from .references import ReferencesLike, as_strategy
+from .references import ReferencesLike
+from .references.base import strategy_of
 from .sources import Source, as_source, is_source
 from .sources.labels import Labels, in_source, sampled
 
@@ -84,7 +85,7 @@ class ReferenceFit(NestedParams, Kernel):
 
     def _fit_rows(self, kernel: Kernel, rows: TrainingRows) -> Self:
         kernel = kernel.in_map()
-        drawn = as_strategy(self.references).draw(rows, check_random_state(self.random_state))
+        drawn = strategy_of(self.references).draw(rows, check_random_state(self.random_state))
         self.kernel_ = kernel.resolve(TrainingRows.of(drawn.vectors) if kernel.fit_on == "references" else rows)
         self.references_, self.reference_indices_ = drawn.vectors, drawn.indices
         if drawn.note:

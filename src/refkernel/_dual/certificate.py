@@ -180,7 +180,7 @@ def typical_size(diag: np.ndarray) -> np.ndarray:
     """The largest |K_ii|, or their median if a few samples are far beyond all others; of each row of ``diag``, if there are several."""
     sizes = np.abs(diag)
     largest = sizes.max(axis=-1)
-    if (largest <= STALE * sizes.min(axis=-1)).all():
+    if sizes.max() <= STALE * sizes.min():
         return largest
     median = np.median(sizes, axis=-1)
     return np.where((largest <= STALE * median) | (median == 0.0), largest, median)

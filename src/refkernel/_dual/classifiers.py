@@ -5,8 +5,8 @@ Everything that fits, searches, exports or draws a classifier follows from these
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,17 @@ class Classifier:
         score(x) = slope · Σ b_i k(x_i, x) - diag_share · (k(x, x) + b'Kb)
 
     At a training sample the score is slope · G_i - diag_share · b'Kb, so that the threshold is the same expression at rho.
-    ``parameters`` are those that set the problem's bounds, ``scaled`` gives (totals, uppers) for values of nu · n = 1 / C.
+    ``parameters`` are those that set the problem's bounds, ``scaled`` gives (totals, uppers) for values of nu · n = 1 / C. ``highest``
+    bounds the threshold: SVDD's is -R², which rounding must not make positive.
+
+    The three shares and ``highest`` may be arrays with one entry per problem: see ``joint``.
     """
 
     name: str
     linear_share: float
     slope: float
     diag_share: float
+    highest: float
     parameters: tuple[str, ...]
     scaled: Callable[[Any], tuple[Any, Any]]
 
@@ -53,9 +57,8 @@ class Classifier:
         return self.slope * sums - self.diag_share * diag - self.diag_share * quadratic if self.uses_diag else self.slope * sums
 
     def threshold(self, rho: Any, quadratic: Any) -> Any:
-        """The score on the boundary; -R² for SVDD, which rounding must not make positive."""
-        boundary = self.slope * rho - self.diag_share * quadratic
-        return np.minimum(boundary, 0.0) if self.uses_diag else boundary
+        """The score on the boundary."""
+        return np.minimum(self.slope * rho - self.diag_share * quadratic, self.highest)
 
     def slack(self, size_of_sums: Any, shortfall: Any, precision: float, noise: Any = 0.0) -> Any:
         """How far below the boundary a score still counts as inside: rounding, and the solver's remaining error.
@@ -63,11 +66,19 @@ class Classifier:
         Where scores are noise, because w = 0 and nothing is added to w · phi(x), all of it is inside.
         """
         slack = np.maximum(precision * size_of_sums, self.slope * shortfall)
-        return slack if self.uses_diag else np.maximum(slack, noise)
+        return np.maximum(slack, (self.diag_share == 0.0) * noise)
 
     def is_degenerate(self, solution: Solution) -> bool:
         """Whether every score is rounding noise: w = 0 in a score that is w · phi(x) alone."""
         return not self.uses_diag and solution.is_zero
+
+
+def joint(classifiers: Sequence[Classifier]) -> Classifier:
+    """The classifiers of several problems as one, with an entry for each: scores, thresholds and slacks then take one pass."""
+    shares: dict[str, Any] = {
+        name: np.array([getattr(c, name) for c in classifiers]) for name in ("linear_share", "slope", "diag_share", "highest")
+    }
+    return replace(classifiers[0], **shares)
 
 
 def negative_margin(diag_targets: np.ndarray) -> float:
@@ -81,10 +92,10 @@ def bound_of_outliers(C_negative: float | None, bound: float, n: float, q: float
     return n / (bound * q) if C_negative is None else C_negative
 
 
-OCSVM = Classifier("ocsvm", 0.0, 1.0, 0.0, ("nu",), lambda bound: (bound, np.ones_like(bound)))
+OCSVM = Classifier("ocsvm", 0.0, 1.0, 0.0, np.inf, ("nu",), lambda bound: (bound, np.ones_like(bound)))
 """min ½ b'Kb, Σ b = nu n, 0 <= b <= 1: scaled as in scikit-learn, so that decision values are the same."""
 
-SVDD = Classifier("svdd", -0.5, 2.0, 1.0, ("nu", "C"), lambda bound: (np.ones_like(bound), 1.0 / bound))
+SVDD = Classifier("svdd", -0.5, 2.0, 1.0, 0.0, ("nu", "C"), lambda bound: (np.ones_like(bound), 1.0 / bound))
 """min ½ b'Kb - ½ diag(K)'b, Σ b = 1, 0 <= b <= C: Tax and Duin's dual, halved (as LIBSVM's tools solve it)."""
 
 CLASSIFIERS = {classifier.name: classifier for classifier in (SVDD, OCSVM)}

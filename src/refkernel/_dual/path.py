@@ -21,7 +21,7 @@ class Family(NamedTuple):
     """q problems min ½ b'Kb + linear_share · diag(K)'b, Σ b = total, on any K of one size. Each array has one entry per problem.
 
     Targets have 0 <= b <= upper, outliers that repel lower <= b <= 0. ``begin`` says where each starts (see ``problems``).
-    ``libsvm`` problems stop by LIBSVM's absolute rule, on K in single precision.
+    ``libsvm`` problems stop by LIBSVM's absolute rule, on K in single precision. ``asked`` is the gap that the solver aims at.
     """
 
     linear_share: np.ndarray
@@ -32,6 +32,7 @@ class Family(NamedTuple):
     max_moves: np.ndarray
     libsvm: np.ndarray
     begin: np.ndarray
+    asked: np.ndarray
 
     @classmethod
     def of(
@@ -58,6 +59,7 @@ class Family(NamedTuple):
             max_moves=np.full(q, MOST_MOVES if max_iter < 0 else max_iter),
             libsvm=np.full(q, stopping == "libsvm"),
             begin=begin,
+            asked=np.full(q, 0.0 if stopping == "libsvm" else EXTRA_DIGITS * tol),
         )
 
     def joined(self, other: Family) -> Family:
@@ -97,17 +99,18 @@ def solve_path(K: np.ndarray, family: Family, outliers: int = 0) -> Path:
     """
     (s, n, _), q = K.shape, len(family.total)
     diag = K.diagonal(axis1=1, axis2=2).copy()
-    is_target = np.arange(n) < n - outliers
-    wished = diag - np.array([negative_margin(d[is_target]) for d in diag])[:, None] * ~is_target if outliers else diag
+    wished, lower, upper = diag, np.zeros((q, n)), np.repeat(family.upper[:, None], n, axis=1)
+    if outliers:
+        wished = diag.copy()
+        wished[:, n - outliers :] -= np.array([negative_margin(d[: n - outliers]) for d in diag])[:, None]
+        lower[:, n - outliers :], upper[:, n - outliers :] = family.lower[:, None], 0.0
     p = family.linear_share[:, None] * wished[:, None, :]
-    lower, upper = np.where(is_target, 0.0, family.lower[:, None]), np.where(is_target, family.upper[:, None], 0.0)
     floor = CURVATURE_FLOOR * np.where(size := typical_size(diag), size, 1.0)
     B, G, facts = np.empty((s, q, n)), np.empty((s, q, n)), np.empty((s, q, FACTS))
     K_single = in_single_precision(K) if family.libsvm.any() else K
     rules = family.total, family.tol, family.libsvm, family.begin, floor, family.max_moves
     solve_problems(K, K_single, diag, p, lower, upper, *rules, B, G, facts)
     rho, quadratic, scale, gap, size_of_sums, shortfall, converged, _, _ = facts.transpose(2, 0, 1)
-    shortfall[:, family.libsvm] = 0.0  # LIBSVM's threshold is rho, wherever it stopped
+    np.copyto(shortfall, 0.0, where=family.libsvm)  # LIBSVM's threshold is rho, wherever it stopped
     certified = family.libsvm | (gap <= family.tol)
-    asked = np.where(family.libsvm, 0.0, EXTRA_DIGITS * family.tol)
-    return Path(B, rho, quadratic, scale, gap, size_of_sums, shortfall, (converged > 0) & certified, asked)
+    return Path(B, rho, quadratic, scale, gap, size_of_sums, shortfall, (converged > 0) & certified, family.asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ def check_floor(floor: Any) -> None:
 
 def check_references(K_RR: np.ndarray, m: int, center: bool) -> None:
     """Raise if the kernel matrix of m references cannot be factorised."""
-    if not np.isfinite(K_RR.sum()):
+    if not math.isfinite(K_RR.sum()):
         raise ValueError("The base kernel overflows or is NaN on the references. Scale the data first, for example with TargetScaler.")
     if center and m < 2:
         raise ValueError(

@@ -46,7 +46,7 @@ class Tridiagonal:
             return np.empty(0), np.empty((self._d.size, 0))
         for block in (self._block, self._d.size):
             lam, S, _ = lapack.dstevd(self._d[:block], self._e[: max(block - 1, 1)])
-            kept = lam.size - np.searchsorted(lam, self._floor)
+            kept = lam.size - lam.searchsorted(self._floor)
             if kept == self.above:
                 break  # otherwise one is within rounding of the floor, and the whole matrix decides
         return lam[lam.size - kept :], self._turned(S[:, S.shape[1] - kept :])

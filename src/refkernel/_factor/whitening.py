@@ -63,8 +63,8 @@ class Whitening:
     ) -> None:
         K_RR = np.asarray(K_RR, dtype=np.float64)
         self._roots = None if counts is None else np.sqrt(counts)
-        counts = np.ones(len(K_RR)) if counts is None else counts
-        m = int(counts.sum())
+        m = len(K_RR) if counts is None else int(counts.sum())
+        counts = _once_each(m) if counts is None else counts
         check_references(K_RR, m, center)
         self.center, self._first, self._shares = center, first, counts / m
         self._dropped: np.ndarray | None = None
@@ -129,7 +129,7 @@ class Whitening:
             along = rows @ self._U
             K_first, Phi = along @ self._U_first.T, along / self._sizes
         else:
-            K_first, Phi = self._once(rows[:, self._first]), self._solved(rows)
+            K_first, Phi = self._once(rows[:, self._first].copy()), self._solved(rows)
         return K_first, np.einsum("ij,ij->i", Phi, Phi)
 
     def _rows(self, K_ZR: np.ndarray) -> np.ndarray:
@@ -146,13 +146,19 @@ class Whitening:
         return columns if self._roots is None else columns / self._roots[self._first]
 
     def _solved(self, rows: np.ndarray) -> np.ndarray:
-        """rows L^-T."""
-        return lapack.dtrtrs(self._L, rows.T, lower=1)[0].T
+        """rows L^-T. Overwrites the rows."""
+        return lapack.dtrtrs(self._L, rows.T, lower=1, overwrite_b=1)[0].T
+
+
+@functools.lru_cache(maxsize=256)
+def _once_each(m: int) -> np.ndarray:
+    """The counts of m references that all differ."""
+    return np.ones(m)
 
 
 def _cholesky_above(M: np.ndarray, floor: float) -> np.ndarray | None:
     """The lower Cholesky factor of M if M - floor·I is positive definite, and None otherwise. Overwrites M."""
-    diagonal = np.einsum("ii->i", M)
+    diagonal = M.reshape(-1)[:: len(M) + 1]
     diagonal -= floor
     if lapack.dpotrf(M.T, lower=1, clean=0)[1]:
         return None

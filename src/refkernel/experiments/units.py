@@ -17,12 +17,11 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from joblib import Parallel, delayed
-
 from .._files import append_text, write_text
 from .._typing import StrPath
 from ..exceptions import ResultsError
 from .locking import ELSEWHERE, only_writer
+from .processes import in_processes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,8 +68,7 @@ def run_units(
         done = _finished_units(out / ROWS, units, size, columns)
         progress(done, len(units))
         start, stages = time.perf_counter(), dict(previous.get("stages", {}))
-        results = Parallel(n_jobs=jobs, return_as="generator", batch_size=1)(delayed(compute)(unit) for unit in units[done:])
-        for number, (rows, spent) in enumerate(results, start=done + 1):
+        for number, (rows, spent) in enumerate(in_processes(compute, units[done:], jobs), start=done + 1):
             append_text(out / ROWS, _as_csv(rows, columns))
             for stage, seconds in spent.items():
                 stages[stage] = stages.get(stage, 0.0) + seconds

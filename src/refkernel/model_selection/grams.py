@@ -19,7 +19,8 @@ from .._training import TrainingRows
 from .._typing import RandomStateLike
 from ..kernels import Kernel
 from ..kernels.base import PRECISION
-from ..references import GENERATED, References, as_strategy
+from ..references import GENERATED, References
+from ..references.base import strategy_of
 
 __all__ = ["Grams", "ReferenceSet", "Samples"]
 
@@ -115,7 +116,7 @@ class Samples:
         self.Z = np.concatenate([X, X_test])
         self.references: ReferenceSet | None = None
         if reference is not None:
-            drawn = as_strategy(reference.references).draw(rows, _random_state(reference.random_state))
+            drawn = strategy_of(reference.references).draw(rows, _random_state(reference.random_state))
             targets = self.n if np.array_equal(drawn.indices[: self.n], rows.targets) else 0
             self.references = _reference_set(drawn, reference, targets, {} if reference_sets is None else reference_sets)
         self._ready: dict[int, tuple[Any, Any]] = {}  # a kernel and what it resolved to, by id

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._dual.classifiers import CLASSIFIERS, Classifier, bound_of_outliers, negative_margin
+from .._dual.classifiers import CLASSIFIERS, bound_of_outliers, joint, negative_margin
 from .._dual.path import Family, Path, solve_path
 from .._dual.solver import STOPPING_RULES
 from .._validation import check_bound, check_choice, check_nu
@@ -129,10 +131,11 @@ def decision_paths(K: np.ndarray, formulations: Sequence[Formulation], K_test: n
 
 def solve_formulations(K: np.ndarray, formulations: Sequence[Formulation], outliers: int = 0) -> SolvedPaths:
     """Solve every value of every formulation on a stack of kernel matrices K (s × n × n), whose last ``outliers`` samples repel."""
-    if not np.isfinite(K.sum()):
+    K = np.ascontiguousarray(K, dtype=np.float64)
+    if not math.isfinite(K.sum()):
         raise ValueError("The kernel overflows or is NaN on the training samples. Scale the data first, for example with TargetScaler.")
     plan = _plan(tuple(formulations), K.shape[1] - outliers, outliers)
-    path = solve_path(np.ascontiguousarray(K, dtype=np.float64), plan.family, outliers)
+    path = solve_path(K, plan.family, outliers)
     margin = np.array([negative_margin(k.diagonal()[:-outliers]) for k in K]) if outliers else np.zeros(len(K))
     return SolvedPaths(plan, path, outliers, margin)
 
@@ -148,24 +151,21 @@ class SolvedPaths:
 
     def decisions(self, K_test: np.ndarray, diag_test: np.ndarray, precision: float = PRECISION) -> list[np.ndarray]:
         """Decision values (s, len(values), t) of test samples for each formulation, as the estimators' ``decision_function``."""
-        found = self.path.B @ K_test.swapaxes(1, 2)
-        for classifier, part in zip(self.plan.classifiers, self.plan.parts, strict=True):
-            decisions = found[:, part]
-            decisions *= classifier.slope
-            decisions -= classifier.diag_share * diag_test[:, None, :]
-            decisions += self._constant(classifier, part, precision)[:, :, None]
+        found, each = self.path.B @ K_test.swapaxes(1, 2), self.plan.each
+        found *= each.slope[:, None]
+        found -= each.diag_share[:, None] * diag_test[:, None, :]
+        found += self._constants(precision)[:, :, None]
         return self._in_order(found)
 
-    def _constant(self, classifier: Classifier, part: slice, precision: float) -> np.ndarray:
-        """The part of a decision that is the same for all samples: -diag_share · b'Kb - threshold + slack."""
-        path = self.path
-        rho, quadratic = path.rho[:, part], path.quadratic[:, part]
-        noise = 0.0 if classifier.uses_diag else np.where(self.plan.family.libsvm, 0.0, path.noise)[:, part]
-        slack = classifier.slack(path.size_of_sums[:, part], path.shortfall[:, part], precision, noise)
+    def _constants(self, precision: float) -> np.ndarray:
+        """The part of each problem's decisions that is the same for all samples: -diag_share · b'Kb - threshold + slack."""
+        path, each = self.path, self.plan.each
+        noise = np.where(self.plan.noisy, path.noise, 0.0) if self.plan.noisy.any() else 0.0
+        slack = each.slack(path.size_of_sums, path.shortfall, precision, noise)
         if self.outliers:
-            repelled = (path.B[:, part, -self.outliers :] < 0).any(axis=2)
+            repelled = (path.B[:, :, -self.outliers :] < 0).any(axis=2)
             slack = np.where(repelled, 0.5 * self.margin[:, None], slack)
-        return -classifier.threshold(rho, quadratic) - classifier.diag_share * quadratic + slack
+        return -each.threshold(path.rho, path.quadratic) - each.diag_share * path.quadratic + slack
 
     @property
     def converged(self) -> np.ndarray:
@@ -175,9 +175,7 @@ class SolvedPaths:
     @property
     def degenerate(self) -> np.ndarray:
         """Whether decision values are noise (s × values), for a single formulation."""
-        (classifier,) = self.plan.classifiers
-        noise = self.path.is_zero & ~self.plan.family.libsvm
-        return self._in_order(noise if not classifier.uses_diag else np.zeros_like(noise))[0]
+        return self._in_order(self.path.is_zero & self.plan.noisy)[0]
 
     def _in_order(self, found: np.ndarray) -> list[np.ndarray]:
         """Cut into formulations, with values in the order in which the user gave them."""
@@ -189,11 +187,13 @@ class SolvedPaths:
 class _Plan:
     """The problems of some formulations.
 
-    ``parts`` holds the slice of each formulation, ``order`` the position of each value's problem (None if they are in order).
+    ``each`` joins the classifiers of the problems; where ``noisy``, all decisions may be noise. ``parts`` holds the slice of each
+    formulation, ``order`` the position of each value's problem (None if they are in order).
     """
 
     family: Family
-    classifiers: tuple[Classifier, ...]
+    each: Any
+    noisy: np.ndarray
     order: np.ndarray | None
     parts: list[slice]
 
@@ -217,5 +217,6 @@ def _plan(formulations: tuple[Formulation, ...], n: int, outliers: int) -> _Plan
         begin += bounds.size
     order = np.concatenate(orders)
     in_order = (order == np.arange(begin)).all()
-    classifiers = tuple(CLASSIFIERS[f.classifier] for f in formulations)
-    return _Plan(functools.reduce(Family.joined, families), classifiers, None if in_order else order, parts)
+    family = functools.reduce(Family.joined, families)
+    each = joint([CLASSIFIERS[f.classifier] for f in formulations for _ in f.values])
+    return _Plan(family, each, (each.diag_share == 0.0) & ~family.libsvm, None if in_order else order, parts)

@@ -165,10 +165,16 @@ def as_strategy(references: ReferencesLike) -> Strategy:
     >>> rk.references.as_strategy("case3")
     Subset()
     """
+    strategy = strategy_of(references)
+    return copy.deepcopy(strategy) if isinstance(references, str) else strategy
+
+
+def strategy_of(references: ReferencesLike) -> Strategy:
+    """As ``as_strategy``, but all who give a name share one strategy: only to draw from."""
     if isinstance(references, str):
         if references not in NAMES:
             raise ValueError(f"references={references!r} is not known. Use one of {sorted(NAMES)}, a strategy or an array.")
-        return copy.deepcopy(NAMES[references])
+        return NAMES[references]
     return references if hasattr(references, "draw") else Given(references)  # type: ignore[return-value]
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from joblib import Parallel, delayed
 
 from ...._typing import StrPath
 from ...pages import write_page
 from ...pages.ranks import draw_ranks
 from ...pages.svg import Drawing
 from ...pages.texts import duration
+from ...processes import in_processes
 from ...units import read_run
 from ..protocol import classifier_name, table_title, variant_name
 from ..tables import article_tables, averages, compare, counts, read_rows, summarise
@@ -107,8 +107,13 @@ def _figures(rows: pd.DataFrame, comparison: pd.DataFrame, run: dict[str, Any], 
         ],
         "stage_figures": [(figures.draw_stages, stages)] if stages else [],
     }
-    drawn = iter(Parallel(n_jobs=jobs, batch_size=1)(delayed(draw)(*args) for part in calls.values() for draw, *args in part))
+    drawn = in_processes(_drawn, [call for part in calls.values() for call in part], jobs)
     return {name: [next(drawn) for _ in part] for name, part in calls.items()}
+
+
+def _drawn(call: tuple[Any, ...]) -> Drawing:
+    draw, *args = call
+    return draw(*args)
 
 
 def _draw_regions(name: str) -> Drawing:
