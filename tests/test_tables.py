@@ -188,6 +188,30 @@ def test_blocks_do_not_change_the_result(table, model, tmp_path, monkeypatch):
     pd.testing.assert_frame_equal(once, blocks, rtol=0, atol=1e-12)  # BLAS rounds products of other shapes in another order
 
 
+def test_a_csv_file_is_not_read_ahead_of_what_is_scored(tmp_path):
+    """Whatever the size of a file and however slow its scoring, Arrow holds its 32 pieces, two blocks, and nothing else of it."""
+    pa = pytest.importorskip("pyarrow")
+    line = b"123.456,234.567,345.678\n"
+    (tmp_path / "long.csv").write_bytes(b"a,b,c\n" + line * 2_000_000)  # 48 MB
+    before, held, rows = pa.total_allocated_bytes(), [], 0
+    for block in open_table(tmp_path / "long.csv", CsvFormat()).blocks():
+        if not held:
+            time.sleep(0.5)  # the time to read far ahead
+        held.append(pa.total_allocated_bytes() - before)
+        rows += len(block)
+    assert rows == 2_000_000
+    assert max(held) < 24e6  # 32 pieces of a quarter of a megabyte; texts and their places in each of two blocks of 4 MB
+
+
+@pytest.mark.parametrize("columns", [3, 5_000, 60_000])
+def test_rows_of_any_length_are_read(columns, tmp_path):
+    """Rows of 20 bytes, and of 30 and 360 KB: longer than what Arrow takes at a time of short lines, and than what the delimiter is judged by."""
+    rows = np.random.default_rng(0).integers(0, 10**5, size=(7, columns))
+    pd.DataFrame(rows, columns=[f"c{number}" for number in range(columns)]).to_csv(tmp_path / "wide.csv", index=False)
+    found = pd.concat(open_table(tmp_path / "wide.csv", CsvFormat()).blocks(), ignore_index=True)
+    np.testing.assert_array_equal(found.to_numpy(dtype=np.int64), rows)
+
+
 def test_without_pyarrow_the_result_is_the_same(mixed, tmp_path, monkeypatch):
     """The readers and writers of Python and pandas are the oracle of Arrow's."""
     arguments = ("--impute", "median", "--drop", "id")
