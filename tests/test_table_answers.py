@@ -257,7 +257,7 @@ def test_emptying_cells_of_columns_that_training_filled_never_raises_normality_n
             assert (after["p_value"] <= before["p_value"]).all()
 
 
-@pytest.mark.parametrize("model", ["auto", "svdd"])
+@every_model
 def test_where_training_rarely_lacks_a_cell_few_rows_are_more_normal_without_it(model, tmp_path):
     """No rule can go below every value there: a row that is accepted with the cell empty would be accepted whatever stands in it.
 
@@ -273,11 +273,37 @@ def test_where_training_rarely_lacks_a_cell_few_rows_are_more_normal_without_it(
     assert (after["normality"] > before["normality"]).mean() <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
 
 
-def test_more_missing_cells_than_training_ever_had_are_flagged(tmp_path):
+@pytest.mark.parametrize("model", ["svdd", "ocsvm"])
+@pytest.mark.parametrize("every", [50, 10])
+def test_a_missing_number_is_never_more_normal_than_the_median_that_fills_it(model, every, tmp_path):
+    """Where at most a tenth of training lacks it: where most rows do, a missing cell is what is normal."""
+    train = machines(400).drop(columns=["set_point", "mode"])
+    train.loc[::every, "temperature"] = np.nan
+    fit(train, tmp_path, "--impute", "median", "--model", model)
+    rows = machines(400, seed=7)
+    filled, empty = (score(rows.assign(temperature=value), tmp_path)[0] for value in (train["temperature"].median(), np.nan))
+    assert (empty["score"] <= filled["score"]).all()
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_promised_rate_of_false_alarms_holds_where_a_tenth_of_the_cells_is_missing(seed, tmp_path):
+    """Over complete and incomplete rows together, within 3 standard errors of a rate of 500 calibrating and 2,000 new rows."""
+
+    def rows(n, seed):
+        found, rng = machines(n, seed), np.random.default_rng(seed + 100)
+        return found.assign(**{name: found[name].where(rng.random(n) > 0.1) for name in ("temperature", "flow", "machine")})
+
+    fit(rows(500, seed), tmp_path, "--impute", "median")
+    scored, _ = score(rows(2_000, seed + 10), tmp_path)
+    assert abs((scored["label"] == -1).mean() - 0.05) <= 3 * np.sqrt(0.05 * 0.95 * (1 / 500 + 1 / 2_000))
+
+
+@every_model
+def test_more_missing_cells_than_training_ever_had_are_flagged(model, tmp_path):
     """Two columns are often missing, and never together."""
     train = machines()
     train.loc[:60, "temperature"], train.loc[100:160, "flow"] = np.nan, np.nan
-    fit(train, tmp_path, "--impute", "median")
+    fit(train, tmp_path, "--impute", "median", "--model", model)
     both = train.tail(5).assign(temperature=np.nan, flow=np.nan)
     scored, output = score(both, tmp_path)
     assert (scored["label"] == -1).all()

@@ -317,6 +317,22 @@ def test_auto_references_are_the_named_choice_and_bounded():
     assert pipeline(features, svdd, 10 * MOST_AUTO_REFERENCES)[-1].kernel.references.size == MOST_AUTO_REFERENCES
     assert pipeline(features, svdd, 10**7)[-1].kernel.references.size * 10**7 <= MOST_AUTO_ENTRIES
     assert not hasattr(pipeline(features, Recipe("svdd", references="none"), 50)[-1].kernel, "references")
+    ocsvm = Recipe("ocsvm")
+    assert [pipeline(features, ocsvm, n)[-1].kernel.references for n in (50, MOST_AUTO_REFERENCES)] == ["training"] * 2
+    for n in (MOST_AUTO_REFERENCES + 1, 10 * MOST_AUTO_REFERENCES, 10**7):
+        kernel = pipeline(features, ocsvm, n)[-1].kernel
+        assert not kernel.center
+        assert kernel.references.size <= min(n // 2, MOST_AUTO_REFERENCES)
+        assert kernel.references.size * n <= MOST_AUTO_ENTRIES
+
+
+def test_a_one_class_svm_on_auto_references_decides_as_with_the_plain_kernel(table, tmp_path):
+    """Its training rows as references, without centring, span all that the plain kernel's model is made of; the floor of eigenvalues costs little."""
+    for references in ("auto", "none"):
+        output = run("fit", table, "--out", tmp_path / f"{references}.rk", "--model", "ocsvm", "--references", references)
+        assert ("references: auto (training rows)" in output) == (references == "auto")
+    found, expected = (load(tmp_path / f"{references}.rk").decision_function(read_csv(table)) for references in ("auto", "none"))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-3 * np.ptp(expected))
 
 
 def test_a_model_that_accepts_far_samples_is_said_by_every_command(seeds, tmp_path):
@@ -890,7 +906,7 @@ def test_the_base_install_names_the_extra(tmp_path):
 def test_help_states_the_defaults_there_are():
     """The texts are written out, so that --help imports nothing heavy; they must follow the constants."""
     text = run("fit", "--help")
-    for value in (recipe.AUTO, recipe.AUTO_REFERENCES, recipe.NONE, recipe.OTHER, f"{recipe.DEFAULT_NU}", f"{recipe.WIDE_SCALE:g}"):
+    for value in (recipe.AUTO, recipe.AUTO_REFERENCES, recipe.OCSVM_REFERENCES, recipe.NONE, recipe.OTHER, f"{recipe.DEFAULT_NU}", f"{recipe.WIDE_SCALE:g}"):
         assert value in text
     defaults = {parameter.name: parameter.default for parameter in get_command(app).commands["reproduce"].params}
     assert defaults["classifiers"] == ",".join(protocol.ARTICLE_CLASSIFIERS)

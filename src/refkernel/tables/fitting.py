@@ -25,7 +25,7 @@ from .columns import Feature, learn
 from .expected import expectations
 from .form import CsvFormat
 from .reading import open_table, read_whole
-from .recipe import AUTO, AUTO_MODEL, NONE, OTHER, Recipe, Rows, pipeline, search_of
+from .recipe import AUTO, AUTO_MODEL, NONE, OTHER, Recipe, Rows, pipeline, references_of, search_of
 from .seen import kept_scores
 from .stored import EncodedRows, RawColumns, Stored, is_large
 from .wording import counted, named, option
@@ -101,7 +101,7 @@ def fit_file(
         },
         "features": [feature.as_dict() for feature in features],
         "columns": [column.as_dict() for column in describe(X[y != OUTLIER])],
-        "recipe": asdict(recipe),
+        "recipe": asdict(recipe) | {"references": references_of(recipe)},
         "search": found,
         "training": training,
         "seen": kept_scores(fitted, X[y != OUTLIER]),
