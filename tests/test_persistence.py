@@ -31,7 +31,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import refkernel as rk
 from refkernel import persistence
-from refkernel._encoding import TableEncoder
 from refkernel.kernels import RBF, Laplacian, Linear, Pairwise, Polynomial, Sigmoid
 from refkernel.persistence import ModelFileError, load, read_about, save, sealed
 from refkernel.persistence.checks import RULES_OF, parts
@@ -1113,8 +1112,8 @@ def mixed_model():
             "when": pd.date_range("2026-01-01", periods=40, freq="31h"),
         }
     )
-    encoder = TableEncoder(["number", "number", "category", "date"]).fit(frame)
-    detector = rk.AutoDetector(units=encoder.units_).fit(encoder.transform(frame))
+    encoder = rk.TableEncoder(["number", "number", "category", "date"]).fit(frame)
+    detector = rk.AutoDetector(units=encoder.units_).fit(np.asarray(encoder.transform(frame)))
     return Pipeline([("columns", encoder), ("model", detector)]), frame
 
 

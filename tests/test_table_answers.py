@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 
 import refkernel as rk
 from exact import read_csv
-from refkernel._encoding import TableEncoder
 from refkernel.cli import app
 from refkernel.tables import CsvFormat, TableError, csv_table, load_table_model, text_files
 from refkernel.tables.columns import model_input
@@ -168,26 +167,26 @@ def test_normal_rows_hold_no_numbers_far_outside(seed):
         "counts": lambda n: rng.poisson(2.0, n).astype(float),
         "rounded": lambda n: rng.exponential(size=n).round(1),
     }
-    encoder = TableEncoder(["number"] * len(draws)).fit(pd.DataFrame({name: draw(200) for name, draw in draws.items()}))
+    encoder = rk.TableEncoder(["number"] * len(draws)).fit(pd.DataFrame({name: draw(200) for name, draw in draws.items()}))
     assert encoder.violations(pd.DataFrame({name: draw(2_000) for name, draw in draws.items()})).mean() < 0.001
 
 
 @pytest.mark.parametrize("alone", [1e6, -1e6])
 def test_a_side_on_which_a_training_value_stands_alone_has_no_limit(alone):
     column = pd.DataFrame({"x": [*np.linspace(-1.0, 1.0, 99), alone]})
-    encoder = TableEncoder(["number"]).fit(column)
+    encoder = rk.TableEncoder(["number"]).fit(column)
     new = pd.DataFrame({"x": [alone, 100.0 * alone, -100.0 * alone]})
     assert encoder.violations(new)[:, 0].tolist() == [False, False, True]
 
 
 def test_zero_may_be_a_small_number_that_was_rounded():
     counts, lengths = np.tile(np.arange(1.0, 10.0), 20), np.linspace(7.0, 18.0, 180)
-    encoder = TableEncoder(["number", "number"]).fit(pd.DataFrame({"count": counts, "length": lengths}))
+    encoder = rk.TableEncoder(["number", "number"]).fit(pd.DataFrame({"count": counts, "length": lengths}))
     assert encoder.violations(pd.DataFrame({"count": [0.0], "length": [0.0]})).tolist() == [[False, True]]
 
 
 def test_dates_have_no_limits():
-    encoder = TableEncoder(["date"]).fit(pd.DataFrame({"day": 1.7e9 + 86_400.0 * np.arange(50)}))
+    encoder = rk.TableEncoder(["date"]).fit(pd.DataFrame({"day": 1.7e9 + 86_400.0 * np.arange(50)}))
     assert not encoder.violations(pd.DataFrame({"day": [0.0, 4e9]})).any()
 
 

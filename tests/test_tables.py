@@ -205,7 +205,7 @@ def test_a_csv_file_is_not_read_ahead_of_what_is_scored(tmp_path):
 
 @pytest.mark.parametrize("columns", [3, 5_000, 60_000])
 def test_rows_of_any_length_are_read(columns, tmp_path):
-    """Rows of 20 bytes, and of 30 and 360 KB: longer than what Arrow takes at a time of short lines, and than what the delimiter is judged by."""
+    """Rows of 20 bytes, and of 30 and 360 KB: longer than what Arrow takes at a time, and than what the delimiter is judged by."""
     rows = np.random.default_rng(0).integers(0, 10**5, size=(7, columns))
     pd.DataFrame(rows, columns=[f"c{number}" for number in range(columns)]).to_csv(tmp_path / "wide.csv", index=False)
     found = pd.concat(open_table(tmp_path / "wide.csv", CsvFormat()).blocks(), ignore_index=True)
@@ -327,7 +327,7 @@ def test_auto_references_are_the_named_choice_and_bounded():
 
 
 def test_a_one_class_svm_on_auto_references_decides_as_with_the_plain_kernel(table, tmp_path):
-    """Its training rows as references, without centring, span all that the plain kernel's model is made of; the floor of eigenvalues costs little."""
+    """Training rows as references, without centring, span all that the plain kernel's model is made of; small eigenvalues are left out."""
     for references in ("auto", "none"):
         output = run("fit", table, "--out", tmp_path / f"{references}.rk", "--model", "ocsvm", "--references", references)
         assert ("references: auto (training rows)" in output) == (references == "auto")
@@ -906,7 +906,15 @@ def test_the_base_install_names_the_extra(tmp_path):
 def test_help_states_the_defaults_there_are():
     """The texts are written out, so that --help imports nothing heavy; they must follow the constants."""
     text = run("fit", "--help")
-    for value in (recipe.AUTO, recipe.AUTO_REFERENCES, recipe.OCSVM_REFERENCES, recipe.NONE, recipe.OTHER, f"{recipe.DEFAULT_NU}", f"{recipe.WIDE_SCALE:g}"):
+    for value in (
+        recipe.AUTO,
+        recipe.AUTO_REFERENCES,
+        recipe.OCSVM_REFERENCES,
+        recipe.NONE,
+        recipe.OTHER,
+        f"{recipe.DEFAULT_NU}",
+        f"{recipe.WIDE_SCALE:g}",
+    ):
         assert value in text
     defaults = {parameter.name: parameter.default for parameter in get_command(app).commands["reproduce"].params}
     assert defaults["classifiers"] == ",".join(protocol.ARTICLE_CLASSIFIERS)

@@ -49,7 +49,8 @@ def fit(
     ] = None,
     false_alarm_rate: Annotated[float, typer.Option(help="Share of new normal rows that may be flagged; for --model auto.")] = 0.05,
     references: Annotated[
-        str, typer.Option(help="auto (svdd: case2, or none where that rejects more; ocsvm: training rows), none, subset, normal, case1 … case7, …")
+        str,
+        typer.Option(help="auto (svdd: case2, or none where that rejects more; ocsvm: training rows), none, subset, case1 … case7, …"),
     ] = "auto",
     nu: Annotated[float | None, typer.Option(help="Share of targets that may be left outside; 0.1 by default.")] = None,
     scale: Annotated[float | None, typer.Option(help="Width of the kernel; by default 10 for svdd with references, else 1.")] = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -108,10 +107,10 @@ def pipeline(features: list[Feature], recipe: Recipe, targets: int) -> Pipeline:
     kinds = np.array([feature.kind for feature in features])  # a list of thousands would fill the model file
     if recipe.model == AUTO_MODEL:
         detector = AutoDetector(recipe.false_alarm_rate, random_state=recipe.seed)
-        return Pipeline([("columns", TableEncoder(kinds)), ("model", detector)])
+        return Pipeline([("columns", TableEncoder(kinds, standardise=False)), ("model", detector)])
     nu = DEFAULT_NU if recipe.nu is None else recipe.nu
     model = MODELS[recipe.model](_kernel(recipe, targets), nu=nu, random_state=recipe.seed)
-    return Pipeline([("columns", TableEncoder(kinds, standardise=True)), ("model", model)])
+    return Pipeline([("columns", TableEncoder(kinds)), ("model", model)])
 
 
 def search_of(model: Pipeline, y: np.ndarray, recipe: Recipe) -> OneClassGridSearch:
