@@ -41,8 +41,8 @@ print(X_train.head(3).to_string())
 # %%
 # The pipeline
 # ------------
-# ``TableEncoder`` takes the data frame as it is: numbers, text, truth values, dates and missing cells. ``AutoDetector`` behind it has nothing
-# to choose.
+# ``TableEncoder`` takes the data frame as it is: numbers, text, truth values, dates and missing cells. ``AutoDetector`` behind it needs no
+# settings.
 
 
 def detector():

@@ -150,7 +150,7 @@ def _print_drifted(summary: dict[str, Any]) -> None:
 def _print_worst(worst: list[dict[str, Any]]) -> None:
     has_p = worst[0]["p_value"] is not None
     known = worst[0]["known"] is not None
-    table = Table("row", "score", *(["p-value"] if has_p else []), *(["known as"] if known else []), "decision", "what speaks against it")
+    table = Table("row", "score", *(["p-value"] if has_p else []), *(["known as"] if known else []), "decision", "reasons")
     for item in worst:
         reasons = "\n".join(map(_reason, item["reasons"]))
         p = [f"{item['p_value']:.2g}"] if has_p else []
