@@ -253,3 +253,117 @@ def test_new_rows_with_other_columns_get_the_message_about_names():
     numbers = visits()[["count", "set_point"]]
     with pytest.raises(ValueError, match="feature names should match"):
         rk.SVDD(rk.RBF(1.0)).fit(numbers).predict(visits())
+
+
+# Contradictions: in scores, graphs and explanations
+
+
+def graph_of(model):
+    """The function from a table to labels and decisions by ONNX Runtime."""
+    pytest.importorskip("skl2onnx")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    session = onnxruntime.InferenceSession(rk.to_onnx(model).SerializeToString(), providers=["CPUExecutionProvider"])
+
+    def run(rows):
+        cells = {name: rows[[name]].fillna("").to_numpy(object) if rows[name].dtype == object else rows[[name]].to_numpy() for name in rows}
+        label, decision = session.run(None, cells)
+        return label.ravel(), decision.ravel()
+
+    return run
+
+
+def contradictions():
+    """(training table, ordinary row, pairs of a cell that does not contradict training and one that barely does, by column)."""
+    rng = np.random.default_rng(0)
+    n = 150
+    levels = np.array(["a", "b"], dtype=object)
+    table = pd.DataFrame(
+        {
+            "x": rng.normal(size=n),
+            "size": rng.uniform(10.0, 12.0, n),
+            "level": levels[rng.integers(0, 2, n)],
+            "name": np.array([f"n{number}" for number in rng.integers(0, 120, n)], dtype=object),
+            "set_point": 100.0,
+        }
+    )
+    low, high = rk.TableEncoder().fit(table).parts_[0].limits_
+    usual = pd.DataFrame(
+        {"x": [0.0], "size": [11.0], "level": np.array(["a"], dtype=object), "name": [table["name"][0]], "set_point": [100.0]}
+    )
+    pairs = {
+        "x": [(low[0] * (1 - 1e-9), low[0] * (1 + 1e-9)), (high[0] * (1 - 1e-9), high[0] * (1 + 1e-9))],
+        "size": [(high[1] * (1 - 1e-9), high[1] * (1 + 1e-9)), (low[1] * (1 + 1e-9), low[1] * (1 - 1e-9))],
+        "set_point": [(100.0 + 0.9e-4, 100.0 + 1.1e-4), (100.0, 99.0)],
+        "level": [("b", "c"), ("a", "")],
+    }
+    return table, usual, pairs
+
+
+WIDE = [rk.AutoDetector(), rk.SVDD(rk.RBF(10.0)), rk.OneClassSVM(rk.RBF(10.0))]
+"""Kernels that reach beyond the limits."""
+
+
+@pytest.mark.parametrize("detector", WIDE, ids=lambda detector: type(detector).__name__)
+def test_cells_on_both_sides_of_a_limit_are_told_apart_by_scores_graphs_and_explanations(detector):
+    """The two cells differ by a billionth, or by being known: what changes the score is the contradiction, which is its column's."""
+    table, usual, pairs = contradictions()
+    model = make_pipeline(rk.TableEncoder(), clone(detector)).fit(table)
+    graph = graph_of(model)
+    for name, cells in pairs.items():
+        for inside, outside in cells:
+            rows = pd.concat([usual.assign(**{name: [cell or None]}) for cell in (inside, outside)], ignore_index=True)
+            rows["level"] = rows["level"].astype(object)
+            decision = model.decision_function(rows)
+            assert model[0].violations(rows)[:, list(table).index(name)].tolist() == [False, True]
+            assert decision[1] < min(decision[0], 0.0) - 1e-6 * abs(decision[1])
+            label, found = graph(rows)
+            np.testing.assert_allclose(found, decision, rtol=0, atol=1e-9 * np.abs(decision).max())
+            assert label[1] == -1
+            why = rk.explain(model, rows)
+            assert why.names[why.worst(1)[1, 0]] == name
+            np.testing.assert_allclose(why.scores, model.score_samples(rows), rtol=1e-9, atol=1e-12)  # sums of values near 1
+            others = [j for j, other in enumerate(why.names) if other != name]
+            assert (why.values[0, others] - why.values[1, others]).max() < why.values[0].sum() - why.values[1].sum()
+
+
+def test_names_that_are_likely_to_be_new_contradict_nothing_in_the_graph_either():
+    table, usual, _ = contradictions()
+    model = make_pipeline(rk.TableEncoder(), rk.AutoDetector()).fit(table)
+    rows = usual.assign(name=np.array(["never seen"], dtype=object))
+    assert not model[0].violations(rows).any()
+    np.testing.assert_allclose(graph_of(model)(rows)[1], model.decision_function(rows), rtol=1e-9)
+
+
+@pytest.mark.parametrize("few", [False, True])
+def test_more_missing_cells_than_training_had_are_counted_in_the_graph_as_in_the_scores(few):
+    """Two columns lack cells, in training never in one row."""
+    table, usual, _ = contradictions()
+    table.loc[::7, "x"], table.loc[1::7, "size"] = np.nan, np.nan
+    model = make_pipeline(rk.TableEncoder(), rk.SVDD(rk.RBF(10.0))).fit(table)
+    rows = usual.assign(x=np.nan) if few else usual.assign(x=np.nan, size=np.nan)
+    assert model[0].violations(rows).sum() == (0 if few else 2)
+    np.testing.assert_allclose(graph_of(model)(rows)[1], model.decision_function(rows), rtol=0, atol=1e-9)
+    why = rk.explain(model, rows)
+    np.testing.assert_allclose(why.scores, model.score_samples(rows), rtol=1e-9)
+    assert few or {why.names[worst] for worst in why.worst(2)[0]} == {"x", "size"}
+
+
+def test_the_bound_on_contradictions_binds_in_scores_graphs_and_explanations():
+    """A training row farther away than any contradiction is what a contradiction may not be more normal than."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(200, 10)), np.full(200, 7.0)])
+    X[0, :10] = 50.0
+    detector = rk.AutoDetector().fit(X)
+    row = np.array([[0.0] * 10 + [7.5]])
+    lowest = np.nextafter(detector.calibration_[0], -np.inf)
+    assert detector.score_samples(row)[0] == lowest  # equal: a lower score of its own would show no bound
+    why = rk.explain(detector, row)
+    np.testing.assert_allclose(why.scores, lowest, rtol=1e-12)
+    assert why.worst(1)[0, 0] == 10
+    pytest.importorskip("skl2onnx")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    graph = rk.to_onnx(detector, row).SerializeToString()
+    session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    label, decision = session.run(None, {session.get_inputs()[0].name: row})
+    np.testing.assert_allclose(decision.ravel(), lowest - detector.offset_, rtol=1e-9)
+    assert label.ravel()[0] == -1

@@ -117,7 +117,8 @@ def score(
         float | None, typer.Option(help="Another threshold for this table: the share of new normal rows that may be flagged.")
     ] = None,
     explain: Annotated[
-        int, typer.Option(min=0, help="Add this many reasons why each flagged row is flagged: columns, with their values and what is normal.")
+        int,
+        typer.Option(min=0, help="Add this many reasons why each flagged row is flagged: columns, their values, and what is normal."),
     ] = 0,
     worst: Annotated[int, typer.Option(min=0, help="Show this many rows with the lowest scores, the worst first.")] = 0,
     target_column: Annotated[str | None, typer.Option(help="Column that labels the rows; by default that of fit, if it is there.")] = None,
