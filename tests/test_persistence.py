@@ -1142,3 +1142,12 @@ def test_every_forged_part_of_a_table_model_is_refused_or_gives_an_error_with_a_
             with contextlib.suppress(ValueError, TypeError):
                 loaded.predict(frame)
     assert refused > 20
+
+
+def test_a_table_model_of_a_version_that_was_given_all_kinds_loads(tmp_path):
+    """Its encoder has kinds, and no kinds_."""
+    model, frame = mixed_model()
+    expected = model.score_samples(frame)
+    del model[0].kinds_
+    save(model, tmp_path / "model.rk")
+    np.testing.assert_array_equal(load(tmp_path / "model.rk").score_samples(frame), expected)
