@@ -358,6 +358,19 @@ def test_dates_mean_hours_and_weekdays(model, tmp_path):
     assert len(when.encoded) == 5
 
 
+def test_days_in_eight_digits_are_dates_and_other_numbers_are_not(tmp_path):
+    """20240304 and the days after it; not numbers among which one is no day."""
+    days = visits()["when"].dt.normalize()
+    fit(pd.DataFrame({"when": days, "amount": visits()["amount"]}), tmp_path)
+    expected = score(pd.DataFrame({"when": days, "amount": visits()["amount"]}), tmp_path)[0]["score"]
+    written = pd.DataFrame({"when": days.dt.strftime("%Y%m%d"), "amount": visits()["amount"]})
+    fit(written, tmp_path)
+    np.testing.assert_array_equal(score(written, tmp_path)[0]["score"], expected)
+    for other in ("20240332", "20240230", "18991231"):
+        fit(written.assign(when=[other, *written["when"][1:]]), tmp_path)
+        assert load_table_model(tmp_path / "m.rk").columns[0].kind == "number"
+
+
 @needs_pyarrow
 def test_dates_and_booleans_are_the_same_in_csv_and_parquet(tmp_path):
     train = visits().assign(paid=np.random.default_rng(0).random(400) < 0.7)

@@ -17,6 +17,7 @@ from .cells import (
     BOOLEANS,
     FORMATS,
     are_booleans,
+    are_days_in_digits,
     categories,
     dates,
     find_format,
@@ -159,7 +160,8 @@ def _frame(features: list[Feature], values: list[np.ndarray]) -> pd.DataFrame:
 def _learn(column: pd.Series, reading: Reading, categorical: bool) -> tuple[Feature, np.ndarray]:
     name = str(column.name)
     if not categorical:
-        found = _learn_number(column, name, reading) or _learn_date(column, name, reading.notes)
+        found = _learn_date(column, name, reading.notes) if are_days_in_digits(column) else None  # they are numbers, too
+        found = found or _learn_number(column, name, reading) or _learn_date(column, name, reading.notes)
         if found is not None:
             return found
     _check_type(column)

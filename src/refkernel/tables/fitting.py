@@ -298,7 +298,10 @@ def _note_columns(columns: list[Column], X: Any, notes: list[str]) -> None:
         )
     names = row_names(X)
     if names:
-        notes.append(f"{named(names)} seems to name the rows rather than describe them. If so, leave it out: {option('--drop', names)}.")
+        seems, it = ("seems", "it") if len(names) == 1 else ("seem", "them")
+        notes.append(
+            f"{named(names)} {seems} to name the rows rather than describe them. If so, leave {it} out: {option('--drop', names)}."
+        )
 
 
 def _kinds(y: np.ndarray) -> dict[str, int]:
