@@ -23,7 +23,6 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 import refkernel as rk
-from refkernel._encoding import TableEncoder
 from refkernel.persistence import save
 from refkernel.references import Subset
 from refkernel.tables import load_table_model, score_file
@@ -52,7 +51,7 @@ def make_model(path):
     """A saved pipeline as `refkernel fit` makes them, on 100 references."""
     X = pd.DataFrame(np.random.default_rng(1).normal(size=(TRAINING_ROWS, FEATURES)), columns=NAMES)
     kernel = rk.ReferenceKernel(rk.RBF(10.0), Subset(REFERENCES), random_state=0)
-    columns = TableEncoder(["number"] * FEATURES, standardise=True)
+    columns = rk.TableEncoder()
     model = Pipeline([("columns", columns), ("model", rk.SVDD(kernel, nu=0.1))]).fit(X)
     save(model, path)
     return model

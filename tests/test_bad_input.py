@@ -49,7 +49,7 @@ def test_nan_and_infinity_are_refused(estimator, value, word, samples):
         ([], "Expected 2D array, got 1D array"),
         ([1.0, 2.0, 3.0], "Expected 2D array, got 1D array.*Reshape"),
         (np.zeros((2, 2, 2)), r"dim 3|3D|three"),
-        ([["a", "b"], ["c", "d"]], "could not convert string to float|dtype='numeric' is not compatible"),
+        ([["a", "b"], ["c", "d"]], "text in column 0, column 1|dtype='numeric' is not compatible|could not convert string to float"),
         (np.array([[1.0, None], [2.0, 3.0]], dtype=object), "NaN|NoneType"),
         (np.eye(3) * 1j, "Complex data not supported"),
     ],

@@ -1,4 +1,4 @@
-"""Reasons in words: the features that speak most against a row, their values, and what is normal."""
+"""Reasons in words: the features that count most against a row, their values, and what is normal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ISLAND = Normal(levels=("Biscoe", "Dream", "Torgersen"))
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
-def test_the_worst_features_come_first_and_none_that_speaks_for_the_row(count):
+def test_the_worst_features_come_first_and_none_that_counts_for_the_row(count):
     values = np.array([[-1.0, 0.5, -3.0], [0.0, 0.2, 0.1], [-2.0, -1.0, -3.0]])
     for row, found in zip(values, worst_features(values, count), strict=True):
         expected = [j for j in np.argsort(row, kind="stable")[:count] if row[j] < 0]

@@ -12,10 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import OneClassSVM as LIBSVM
-from sklearn.utils.validation import validate_data
 
 import refkernel as rk
-from refkernel._sklearn import validated
+from refkernel import _one_class
+from refkernel._sklearn import validate_data, validated
 from refkernel.kernels import RBF
 
 SIGMA = 1.7
@@ -480,7 +480,7 @@ WITH_NAN = np.where(np.eye(12, 3) > 0, np.nan, X_PLAIN)
     ids=["plain", "single", "fortran", "strided", "list", "frame", "overflowing-sum", "columns", "1-d", "empty", "nan", "inf"],
 )
 def test_rows_are_validated_as_by_scikit_learn(X, reset):
-    """The short way for plain arrays accepts, converts, remembers and refuses exactly what ``validate_data`` does."""
+    """The short way for plain arrays accepts, converts, remembers and refuses exactly what ``validate_data`` does, in its words."""
 
     def answer(validate):
         model = rk.SVDD()
@@ -499,3 +499,13 @@ def test_rows_are_validated_as_by_scikit_learn(X, reset):
     assert answer(lambda model: validated(model, X, reset, False)) == answer(
         lambda model: validate_data(model, X, reset=reset, dtype=np.float64, order="C")
     )
+
+
+@pytest.mark.parametrize("model", [rk.SVDD, rk.OneClassSVM])
+def test_many_rows_are_scored_in_portions_with_the_bits_of_one_portion(model, samples, monkeypatch):
+    """Features of all rows at once would take 8 GB for a million rows and 1,000 references."""
+    fitted = model(rk.ReferenceKernel(rk.RBF(1.0), "case2", random_state=0)).fit(samples(60, 3, 0))
+    new = samples(1_000, 3, 1)
+    expected = fitted.score_samples(new)
+    monkeypatch.setattr(_one_class, "MOST_FEATURES", 37 * fitted.kernel_.rank_)
+    np.testing.assert_array_equal(fitted.score_samples(new), expected)

@@ -31,7 +31,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import refkernel as rk
 from refkernel import persistence
-from refkernel._encoding import TableEncoder
 from refkernel.kernels import RBF, Laplacian, Linear, Pairwise, Polynomial, Sigmoid
 from refkernel.persistence import ModelFileError, load, read_about, save, sealed
 from refkernel.persistence.checks import RULES_OF, parts
@@ -1113,8 +1112,8 @@ def mixed_model():
             "when": pd.date_range("2026-01-01", periods=40, freq="31h"),
         }
     )
-    encoder = TableEncoder(["number", "number", "category", "date"]).fit(frame)
-    detector = rk.AutoDetector(units=encoder.units_).fit(encoder.transform(frame))
+    encoder = rk.TableEncoder(["number", "number", "category", "date"]).fit(frame)
+    detector = rk.AutoDetector(units=encoder.units_).fit(np.asarray(encoder.transform(frame)))
     return Pipeline([("columns", encoder), ("model", detector)]), frame
 
 
@@ -1143,3 +1142,12 @@ def test_every_forged_part_of_a_table_model_is_refused_or_gives_an_error_with_a_
             with contextlib.suppress(ValueError, TypeError):
                 loaded.predict(frame)
     assert refused > 20
+
+
+def test_a_table_model_of_a_version_that_was_given_all_kinds_loads(tmp_path):
+    """Its encoder has kinds, and no kinds_."""
+    model, frame = mixed_model()
+    expected = model.score_samples(frame)
+    del model[0].kinds_
+    save(model, tmp_path / "model.rk")
+    np.testing.assert_array_equal(load(tmp_path / "model.rk").score_samples(frame), expected)

@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 
 import refkernel as rk
 from exact import read_csv
-from refkernel._encoding import TableEncoder
 from refkernel.cli import app
 from refkernel.tables import CsvFormat, TableError, csv_table, load_table_model, text_files
 from refkernel.tables.columns import model_input
@@ -168,26 +167,26 @@ def test_normal_rows_hold_no_numbers_far_outside(seed):
         "counts": lambda n: rng.poisson(2.0, n).astype(float),
         "rounded": lambda n: rng.exponential(size=n).round(1),
     }
-    encoder = TableEncoder(["number"] * len(draws)).fit(pd.DataFrame({name: draw(200) for name, draw in draws.items()}))
+    encoder = rk.TableEncoder(["number"] * len(draws)).fit(pd.DataFrame({name: draw(200) for name, draw in draws.items()}))
     assert encoder.violations(pd.DataFrame({name: draw(2_000) for name, draw in draws.items()})).mean() < 0.001
 
 
 @pytest.mark.parametrize("alone", [1e6, -1e6])
 def test_a_side_on_which_a_training_value_stands_alone_has_no_limit(alone):
     column = pd.DataFrame({"x": [*np.linspace(-1.0, 1.0, 99), alone]})
-    encoder = TableEncoder(["number"]).fit(column)
+    encoder = rk.TableEncoder(["number"]).fit(column)
     new = pd.DataFrame({"x": [alone, 100.0 * alone, -100.0 * alone]})
     assert encoder.violations(new)[:, 0].tolist() == [False, False, True]
 
 
 def test_zero_may_be_a_small_number_that_was_rounded():
     counts, lengths = np.tile(np.arange(1.0, 10.0), 20), np.linspace(7.0, 18.0, 180)
-    encoder = TableEncoder(["number", "number"]).fit(pd.DataFrame({"count": counts, "length": lengths}))
+    encoder = rk.TableEncoder(["number", "number"]).fit(pd.DataFrame({"count": counts, "length": lengths}))
     assert encoder.violations(pd.DataFrame({"count": [0.0], "length": [0.0]})).tolist() == [[False, True]]
 
 
 def test_dates_have_no_limits():
-    encoder = TableEncoder(["date"]).fit(pd.DataFrame({"day": 1.7e9 + 86_400.0 * np.arange(50)}))
+    encoder = rk.TableEncoder(["date"]).fit(pd.DataFrame({"day": 1.7e9 + 86_400.0 * np.arange(50)}))
     assert not encoder.violations(pd.DataFrame({"day": [0.0, 4e9]})).any()
 
 
@@ -257,7 +256,7 @@ def test_emptying_cells_of_columns_that_training_filled_never_raises_normality_n
             assert (after["p_value"] <= before["p_value"]).all()
 
 
-@pytest.mark.parametrize("model", ["auto", "svdd"])
+@every_model
 def test_where_training_rarely_lacks_a_cell_few_rows_are_more_normal_without_it(model, tmp_path):
     """No rule can go below every value there: a row that is accepted with the cell empty would be accepted whatever stands in it.
 
@@ -273,11 +272,37 @@ def test_where_training_rarely_lacks_a_cell_few_rows_are_more_normal_without_it(
     assert (after["normality"] > before["normality"]).mean() <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
 
 
-def test_more_missing_cells_than_training_ever_had_are_flagged(tmp_path):
+@pytest.mark.parametrize("model", ["svdd", "ocsvm"])
+@pytest.mark.parametrize("every", [50, 10])
+def test_a_missing_number_is_never_more_normal_than_the_median_that_fills_it(model, every, tmp_path):
+    """Where at most a tenth of training lacks it: where most rows do, a missing cell is what is normal."""
+    train = machines(400).drop(columns=["set_point", "mode"])
+    train.loc[::every, "temperature"] = np.nan
+    fit(train, tmp_path, "--impute", "median", "--model", model)
+    rows = machines(400, seed=7)
+    filled, empty = (score(rows.assign(temperature=value), tmp_path)[0] for value in (train["temperature"].median(), np.nan))
+    assert (empty["score"] <= filled["score"]).all()
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_promised_rate_of_false_alarms_holds_where_a_tenth_of_the_cells_is_missing(seed, tmp_path):
+    """Over complete and incomplete rows together, within 3 standard errors of a rate of 500 calibrating and 2,000 new rows."""
+
+    def rows(n, seed):
+        found, rng = machines(n, seed), np.random.default_rng(seed + 100)
+        return found.assign(**{name: found[name].where(rng.random(n) > 0.1) for name in ("temperature", "flow", "machine")})
+
+    fit(rows(500, seed), tmp_path, "--impute", "median")
+    scored, _ = score(rows(2_000, seed + 10), tmp_path)
+    assert abs((scored["label"] == -1).mean() - 0.05) <= 3 * np.sqrt(0.05 * 0.95 * (1 / 500 + 1 / 2_000))
+
+
+@every_model
+def test_more_missing_cells_than_training_ever_had_are_flagged(model, tmp_path):
     """Two columns are often missing, and never together."""
     train = machines()
     train.loc[:60, "temperature"], train.loc[100:160, "flow"] = np.nan, np.nan
-    fit(train, tmp_path, "--impute", "median")
+    fit(train, tmp_path, "--impute", "median", "--model", model)
     both = train.tail(5).assign(temperature=np.nan, flow=np.nan)
     scored, output = score(both, tmp_path)
     assert (scored["label"] == -1).all()
@@ -331,6 +356,19 @@ def test_dates_mean_hours_and_weekdays(model, tmp_path):
     (when, _) = load_table_model(tmp_path / "m.rk").columns
     assert when.kind == "date"
     assert len(when.encoded) == 5
+
+
+def test_days_in_eight_digits_are_dates_and_other_numbers_are_not(tmp_path):
+    """20240304 and the days after it; not numbers among which one is no day."""
+    days = visits()["when"].dt.normalize()
+    fit(pd.DataFrame({"when": days, "amount": visits()["amount"]}), tmp_path)
+    expected = score(pd.DataFrame({"when": days, "amount": visits()["amount"]}), tmp_path)[0]["score"]
+    written = pd.DataFrame({"when": days.dt.strftime("%Y%m%d"), "amount": visits()["amount"]})
+    fit(written, tmp_path)
+    np.testing.assert_array_equal(score(written, tmp_path)[0]["score"], expected)
+    for other in ("20240332", "20240230", "18991231"):
+        fit(written.assign(when=[other, *written["when"][1:]]), tmp_path)
+        assert load_table_model(tmp_path / "m.rk").columns[0].kind == "number"
 
 
 @needs_pyarrow

@@ -188,6 +188,30 @@ def test_blocks_do_not_change_the_result(table, model, tmp_path, monkeypatch):
     pd.testing.assert_frame_equal(once, blocks, rtol=0, atol=1e-12)  # BLAS rounds products of other shapes in another order
 
 
+def test_a_csv_file_is_not_read_ahead_of_what_is_scored(tmp_path):
+    """Whatever the size of a file and however slow its scoring, Arrow holds its 32 pieces, two blocks, and nothing else of it."""
+    pa = pytest.importorskip("pyarrow")
+    line = b"123.456,234.567,345.678\n"
+    (tmp_path / "long.csv").write_bytes(b"a,b,c\n" + line * 2_000_000)  # 48 MB
+    before, held, rows = pa.total_allocated_bytes(), [], 0
+    for block in open_table(tmp_path / "long.csv", CsvFormat()).blocks():
+        if not held:
+            time.sleep(0.5)  # the time to read far ahead
+        held.append(pa.total_allocated_bytes() - before)
+        rows += len(block)
+    assert rows == 2_000_000
+    assert max(held) < 24e6  # 32 pieces of a quarter of a megabyte; texts and their places in each of two blocks of 4 MB
+
+
+@pytest.mark.parametrize("columns", [3, 5_000, 60_000])
+def test_rows_of_any_length_are_read(columns, tmp_path):
+    """Rows of 20 bytes, and of 30 and 360 KB: longer than what Arrow takes at a time, and than what the delimiter is judged by."""
+    rows = np.random.default_rng(0).integers(0, 10**5, size=(7, columns))
+    pd.DataFrame(rows, columns=[f"c{number}" for number in range(columns)]).to_csv(tmp_path / "wide.csv", index=False)
+    found = pd.concat(open_table(tmp_path / "wide.csv", CsvFormat()).blocks(), ignore_index=True)
+    np.testing.assert_array_equal(found.to_numpy(dtype=np.int64), rows)
+
+
 def test_without_pyarrow_the_result_is_the_same(mixed, tmp_path, monkeypatch):
     """The readers and writers of Python and pandas are the oracle of Arrow's."""
     arguments = ("--impute", "median", "--drop", "id")
@@ -293,6 +317,22 @@ def test_auto_references_are_the_named_choice_and_bounded():
     assert pipeline(features, svdd, 10 * MOST_AUTO_REFERENCES)[-1].kernel.references.size == MOST_AUTO_REFERENCES
     assert pipeline(features, svdd, 10**7)[-1].kernel.references.size * 10**7 <= MOST_AUTO_ENTRIES
     assert not hasattr(pipeline(features, Recipe("svdd", references="none"), 50)[-1].kernel, "references")
+    ocsvm = Recipe("ocsvm")
+    assert [pipeline(features, ocsvm, n)[-1].kernel.references for n in (50, MOST_AUTO_REFERENCES)] == ["training"] * 2
+    for n in (MOST_AUTO_REFERENCES + 1, 10 * MOST_AUTO_REFERENCES, 10**7):
+        kernel = pipeline(features, ocsvm, n)[-1].kernel
+        assert not kernel.center
+        assert kernel.references.size <= min(n // 2, MOST_AUTO_REFERENCES)
+        assert kernel.references.size * n <= MOST_AUTO_ENTRIES
+
+
+def test_a_one_class_svm_on_auto_references_decides_as_with_the_plain_kernel(table, tmp_path):
+    """Training rows as references, without centring, span all that the plain kernel's model is made of; small eigenvalues are left out."""
+    for references in ("auto", "none"):
+        output = run("fit", table, "--out", tmp_path / f"{references}.rk", "--model", "ocsvm", "--references", references)
+        assert ("references: auto (training rows)" in output) == (references == "auto")
+    found, expected = (load(tmp_path / f"{references}.rk").decision_function(read_csv(table)) for references in ("auto", "none"))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-3 * np.ptp(expected))
 
 
 def test_a_model_that_accepts_far_samples_is_said_by_every_command(seeds, tmp_path):
@@ -866,7 +906,15 @@ def test_the_base_install_names_the_extra(tmp_path):
 def test_help_states_the_defaults_there_are():
     """The texts are written out, so that --help imports nothing heavy; they must follow the constants."""
     text = run("fit", "--help")
-    for value in (recipe.AUTO, recipe.AUTO_REFERENCES, recipe.NONE, recipe.OTHER, f"{recipe.DEFAULT_NU}", f"{recipe.WIDE_SCALE:g}"):
+    for value in (
+        recipe.AUTO,
+        recipe.AUTO_REFERENCES,
+        *recipe.OCSVM_REFERENCES.split(),  # a narrow terminal breaks lines
+        recipe.NONE,
+        recipe.OTHER,
+        f"{recipe.DEFAULT_NU}",
+        f"{recipe.WIDE_SCALE:g}",
+    ):
         assert value in text
     defaults = {parameter.name: parameter.default for parameter in get_command(app).commands["reproduce"].params}
     assert defaults["classifiers"] == ",".join(protocol.ARTICLE_CLASSIFIERS)

@@ -21,7 +21,7 @@ GROUPS = {
     "Detectors": ["AutoDetector", "SVDD", "OneClassSVM", "ReferenceResidual", "ESVDD", "StreamDetector"],
     "Promises and choices": ["ConformalDetector", "OneClassGridSearch"],
     "Reference kernels": ["ReferenceKernel", "ReferenceMap", "NPT", "RBF"],
-    "Preparing columns": ["TargetScaler", "TargetImputer"],
+    "Preparing columns": ["TableEncoder", "TargetScaler", "TargetImputer"],
     "Why a row is flagged": ["explain", "Explanation", "counterfactuals", "Counterfactuals"],
     "Model files": ["save", "load", "read_about", "to_onnx"],
 }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import calibration, datasets, exceptions, kernels, metrics, model_selection, plot, pseudo_outliers, references, sources
+    from ._encoding import TableEncoder
     from .auto import AutoDetector
     from .calibration import ConformalDetector
     from .ellipsoid import ESVDD
@@ -46,6 +47,7 @@ __all__ = [
     "ReferenceMap",
     "ReferenceResidual",
     "StreamDetector",
+    "TableEncoder",
     "TargetImputer",
     "TargetScaler",
     "calibration",
@@ -67,6 +69,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "_encoding": ("TableEncoder",),
     "auto": ("AutoDetector",),
     "calibration": ("ConformalDetector",),
     "ellipsoid": ("ESVDD",),

@@ -39,6 +39,9 @@ __all__ = ["DOUBTS", "OneClassClassifier", "check_values", "is_indefinite", "res
 
 THRESHOLDS = ("auto", "training", "loo")
 
+MOST_FEATURES = 1 << 22
+"""Features that scoring holds at a time: 32 MB, and more work than two threads need."""
+
 DOUBTS: dict[str, tuple[type[Warning], str]] = {
     "not converged": (
         ConvergenceWarning,
@@ -281,10 +284,19 @@ class OneClassClassifier(OutlierMixin, NestedParams):
         """Σ b_i k(x, x_i) and k(x, x) for every row of X (the latter only if the score uses it)."""
         kernel = self.kernel_
         if self._normal is not None:
-            Phi = np.asarray(kernel.features(X))
-            return times(Phi, self._normal), squared_norms(Phi) if self.classifier.uses_diag else None
+            n, step = X.shape[0], max(MOST_FEATURES // max(self._normal.size, 1), 1)
+            if n <= step:
+                return self._of_features(X, self._normal)
+            found = (self._of_features(X[start : start + step], self._normal) for start in range(0, n, step))
+            parts, norms = zip(*found, strict=True)
+            return np.concatenate(parts), np.concatenate(norms) if self.classifier.uses_diag else None
         sums = kernel.sums(X, self._landmarks, self.dual_coef_[0])
         return sums, diag if diag is not None or not self.classifier.uses_diag else kernel.diag(X)
+
+    def _of_features(self, X: Any, normal: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """The same for rows whose features fit into memory."""
+        Phi = np.asarray(self.kernel_.features(X))
+        return times(Phi, normal), squared_norms(Phi) if self.classifier.uses_diag else None
 
     def _given_diag(self, X: Any, diag: npt.ArrayLike | None) -> np.ndarray | None:
         """k(x, x) after checking it, if the user must pass it; None if the kernel computes it or the score does not use it."""

@@ -27,7 +27,7 @@ def table_encoder(op: Any, encoder: TableEncoder, inputs: list[Any]) -> Any:
     encoded, violated, missing, extra = [], [], [], []
     for places, part in zip(encoder.places_, encoder.parts_, strict=True):
         mine = [inputs[j] for j in places]
-        columns, contradicts, is_missing = (_category if encoder.kinds[places[0]] == CATEGORY else _numbers)(op, part, mine)
+        columns, contradicts, is_missing = (_category if encoder.kinds_[places[0]] == CATEGORY else _numbers)(op, part, mine)
         encoded += columns
         violated.append(_row_sum(op, contradicts))
         missing.append(_row_sum(op, is_missing))

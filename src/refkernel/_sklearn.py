@@ -2,6 +2,7 @@
 
 import functools
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,56 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.validation import _check_method_params as check_method_params
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import validate_data as check_data
 
-__all__ = ["BaseSearchCV", "LabelledOutlierMixin", "QuickParams", "check_method_params", "safe_indexing", "safe_split", "validated"]
+from ._validation import listed
+
+__all__ = [
+    "BaseSearchCV",
+    "LabelledOutlierMixin",
+    "QuickParams",
+    "check_method_params",
+    "safe_indexing",
+    "safe_split",
+    "validate_data",
+    "validated",
+]
+
+WAY_OUT = "make_pipeline(rk.TableEncoder(), rk.{name}()) takes text, truth values, dates and missing cells of a pandas DataFrame."
+
+
+def validate_data(estimator: Any, X: Any, **options: Any) -> Any:
+    """scikit-learn's ``validate_data``, with errors about text and missing values that name the columns and a way out."""
+    try:
+        return check_data(estimator, X, **options)
+    except (TypeError, ValueError) as error:
+        found = None if "feature" in str(error) else _unusable(X)
+        if found is None:
+            raise
+        raise ValueError(f"{found} {WAY_OUT.format(name=type(estimator).__name__)}") from error
+
+
+def _unusable(X: Any) -> str | None:
+    """Which columns hold text or dates or, if none does, which lack values; None where X has another problem."""
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        typed = zip(X.columns, X.dtypes, strict=True)
+        others = [f"{name} ({dtype})" for name, dtype in typed if getattr(dtype, "kind", "O") not in "biuf"]
+        return f"Columns that do not hold numbers: {listed(others)}." if others else _lacking(X.columns, X.isna().to_numpy())
+    if isinstance(X, list):
+        X = np.array(X, dtype=object)
+    if not isinstance(X, np.ndarray) or X.ndim != 2:
+        return None
+    names = [f"column {number}" for number in range(X.shape[1])]
+    if X.dtype.kind == "f":
+        return _lacking(names, np.isnan(X))
+    texts = [name for name, column in zip(names, X.T, strict=True) if any(isinstance(cell, str) for cell in column)]
+    return f"X holds text in {listed(texts)}." if texts else None
+
+
+def _lacking(names: Iterable[Any], missing: np.ndarray) -> str | None:
+    counted = zip(names, missing.sum(axis=0).tolist(), strict=True)
+    found = [f"{name} ({count:,} of {len(missing):,} rows)" for name, count in counted if count]
+    return f"Input X contains NaN: {listed(found)}." if found else None
 
 
 class LabelledOutlierMixin(OutlierMixin):

@@ -13,6 +13,9 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 OUTLIER = -1
 
+MOST_LISTED = 10
+"""Names that a message lists."""
+
 LEAST_NU = 1e-9
 """For a smaller nu, nu n is lost in rounding."""
 
@@ -89,3 +92,10 @@ def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
     """Raise unless the value is one of the choices."""
     if value not in choices:
         raise ValueError(f"{name}={value!r} must be one of {list(choices)}.")
+
+
+def listed(names: Iterable[Any]) -> str:
+    """Names of columns, as a message shows them."""
+    found = [str(name) for name in names]
+    more = f" and {len(found) - MOST_LISTED:,} more" if len(found) > MOST_LISTED else ""
+    return ", ".join(found[:MOST_LISTED]) + more

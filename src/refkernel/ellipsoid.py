@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack, solve_triangular
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ._blocks import in_blocks
-from ._sklearn import LabelledOutlierMixin
+from ._sklearn import LabelledOutlierMixin, validate_data
 from ._training import training_rows
 from ._validation import OUTLIER, as_labels, is_number
 from .svdd import SVDD

@@ -17,12 +17,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ._blocks import in_blocks
 from ._distances import squared_norms
 from ._factor import check_floor, factorise
 from ._params import NestedParams
+from ._sklearn import validate_data
 from ._training import TrainingRows
 from ._typing import MatrixLike, RandomStateLike
 from .kernels import Kernel, KernelLike, as_kernel

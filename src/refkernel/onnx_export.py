@@ -416,7 +416,7 @@ def _default_types(model: Any) -> list[tuple[str, Any]]:
     encoder = model[0] if isinstance(model, Pipeline) else model
     if not isinstance(encoder, TableEncoder):
         return [("X", FloatTensorType([None, model.n_features_in_]))]
-    named = zip(encoder.feature_names_in_, encoder.kinds, strict=True)
+    named = zip(encoder.feature_names_in_, encoder.kinds_, strict=True)
     return [(str(name), (StringTensorType if kind == CATEGORY else DoubleTensorType)([None, 1])) for name, kind in named]
 
 

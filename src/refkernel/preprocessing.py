@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.impute import SimpleImputer
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ._sklearn import safe_indexing
+from ._sklearn import safe_indexing, validate_data
 from ._typing import MatrixLike
 from ._validation import target_mask
 from .sources import Source, as_source, is_source

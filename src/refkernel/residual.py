@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ._params import NestedParams
-from ._sklearn import LabelledOutlierMixin
+from ._sklearn import LabelledOutlierMixin, validate_data
 from ._training import TrainingRows, training_rows
 from ._typing import MatrixLike, RandomStateLike
 from ._validation import as_labels, check_nu, is_number

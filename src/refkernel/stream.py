@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ._blocks import times
 from ._distances import squared_norms
@@ -20,6 +20,7 @@ from ._explicit.solver import solve_features, takes_over
 from ._forgotten import Forgotten
 from ._left_out import finite_scores
 from ._one_class import OneClassClassifier
+from ._sklearn import validate_data
 from ._streamed import has_features
 from ._training import TrainingRows
 from ._typing import RandomStateLike

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -11,12 +12,14 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import OUTLIER
+from .._validation import OUTLIER, listed
 from .column import CATEGORY, DATE, NUMBER, Column
+from .encoded import Encoded
+from .frames import READERS, check_names, kinds_of
 from .parts import CategoryPart, DatePart, NumbersPart
 from .portions import by_columns, by_rows
 
-__all__ = ["TableEncoder", "dates_as_seconds"]
+__all__ = ["TableEncoder"]
 
 UNEXPECTED = 0.01
 """The share of new rows that may bring a category that was never seen and be flagged for it, over all columns."""
@@ -31,32 +34,71 @@ VIOLATED = "violated"
 """The last encoded column: how many cells contradict all of training. It is 0 in every training row."""
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
-    """Encode the columns of a data frame, and count in each row the cells that contradict all training rows.
+NAMES_ROWS = 0.5
+"""A column of texts of which this share is unlike all others names the rows."""
 
-    Numbers stay as they are, categories become one column a level, dates become elapsed time and cycles. Rare levels share a column. A
+
+class TableEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg] # a frame would lose the units
+    """Encode a data frame of numbers, text, truth values, dates and missing cells as numbers, for a detector behind it in a pipeline.
+
+    Numbers are standardised, categories become one column a level, dates become elapsed time and cycles. Rare levels share a column. A
     missing number is filled with the median, and a further column says so; more missing cells than any training row had contradict
-    training. The last encoded column counts contradictions, and is 0 for every training row. Its unit is so small that a row with a
-    contradiction is farther away than any two training rows are from each other.
+    training, and so do new levels, other values of a constant, and numbers far outside of training's. The last encoded column counts
+    contradictions, and is 0 for every training row. Its unit is so small that a row with a contradiction is farther away than any two
+    training rows are from each other.
 
     Parameters
     ----------
-    kinds : sequence of str
-        "number", "category" or "date" for each column. Dates are seconds since 1970, or pandas' dates, those without a zone as UTC.
-    standardise : bool, default=False
-        Whether encoded columns get a common scale here. AutoDetector scales by itself, and takes ``units_``.
+    kinds : mapping or sequence of str, optional
+        "number", "category" or "date" for each column, or by name for some of them: ``{"zip_code": "category"}``. Other columns follow
+        their type: numbers, dates (those without a zone as UTC), and text and truth values as categories. Columns of numbers may be
+        dates, in seconds since 1970.
+    standardise : bool, default=True
+        Whether encoded columns get a common scale. AutoDetector needs none: it scales by itself, and takes the units of categories from
+        what ``transform`` returns.
 
     Attributes
     ----------
     columns : list of Column
         What training knew about each column.
+    kinds_ : ndarray of str
+        The kind of each column.
     units_ : ndarray of shape (n_encoded,)
         The unit of each encoded column; NaN where a detector should standardise it.
     most_missing_ : int
         The most missing cells in one training row.
+    n_features_in_ : int
+        The number of columns of the data frame.
+    feature_names_in_ : ndarray of str
+        Their names.
+
+    See Also
+    --------
+    AutoDetector : The detector that needs no settings.
+    TargetImputer : Fills missing numbers only.
+
+    Notes
+    -----
+    ``refkernel fit`` uses this encoder. Behind it, a pipeline has ``predict``, ``decision_function`` and ``score_samples``. For p-values,
+    pass its scores to the detector: ``model[-1].p_values_of(model.score_samples(X))``. ``explain``, ``counterfactuals``, ``save`` and
+    ``to_onnx`` take the pipeline, and name the columns of the data frame.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd, refkernel as rk
+    >>> from sklearn.pipeline import make_pipeline
+    >>> rng = np.random.default_rng(0)
+    >>> table = pd.DataFrame({"temperature": rng.normal(80.0, 4.0, 200), "machine": rng.choice(["press", "saw"], 200)})
+    >>> model = make_pipeline(rk.TableEncoder(), rk.AutoDetector()).fit(table)
+    >>> new = pd.DataFrame({"temperature": [81.0, 81.0, 120.0], "machine": ["saw", "lathe", "press"]})
+    >>> model.predict(new)
+    array([ 1, -1, -1])
+    >>> why = rk.explain(model, new)
+    >>> [why.names[worst] for worst in why.worst(1)[1:, 0]]
+    ['machine', 'temperature']
     """
 
-    def __init__(self, kinds: Sequence[str] | np.ndarray, *, standardise: bool = False) -> None:
+    def __init__(self, kinds: Mapping[str, str] | Sequence[str] | np.ndarray | None = None, *, standardise: bool = True) -> None:
         self.kinds = kinds
         self.standardise = standardise
 
@@ -66,7 +108,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : DataFrame of shape (n_samples, n_features)
-            Float columns (NaN: missing) and columns of text (NaN: missing).
+            Columns of numbers, text, truth values and dates.
         y : array-like of shape (n_samples,), optional
             -1 marks known outliers, which do not count.
 
@@ -75,14 +117,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self
             The fitted encoder.
         """
+        check_names(X)
         self.feature_names_in_ = np.asarray(X.columns, dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
-        if len(self.kinds) != self.n_features_in_:
-            raise ValueError(f"kinds names {len(self.kinds)} columns, and X has {self.n_features_in_}.")
+        self.kinds_ = kinds_of(X, self.kinds)
         normal = X if y is None else X[np.asarray(y) != OUTLIER]
-        share = UNEXPECTED / max(1, list(self.kinds).count(CATEGORY))
+        share = UNEXPECTED / max(1, list(self.kinds_).count(CATEGORY))
         makers: dict[str, Callable[..., Any]] = {NUMBER: NumbersPart, DATE: DatePart, CATEGORY: partial(CategoryPart, unexpected=share)}
-        self.parts_ = [self._learnt(normal, places, makers[self.kinds[places[0]]]) for places in self.places_]
+        self.parts_ = [self._learnt(normal, places, makers[self.kinds_[places[0]]]) for places in self.places_]
+        if self.kinds is None:
+            self._warn_about_names(len(normal))
         if self.standardise and not any(part.units for part in self.parts_):
             raise ValueError(
                 f"All {self.n_features_in_} columns are constant over the {len(normal)} normal rows: nothing is left to scale."
@@ -94,20 +138,34 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _learnt(self, X: Any, places: list[int], make: Callable[..., Any]) -> Any:
         """The part of some columns, from as many of them at a time as ``by_columns`` gives."""
-        read = READERS[self.kinds[places[0]]]
-        found = [make(self.standardise).fit(read(part)) for part in by_columns(X[self.feature_names_in_[places]])]
+        read = READERS[self.kinds_[places[0]]]
+        found = [make(self.standardise).fit(_some(read(part), part.columns)) for part in by_columns(X[self.feature_names_in_[places]])]
         return found[0] if len(found) == 1 else NumbersPart.joined(found)
+
+    def _warn_about_names(self, n: int) -> None:
+        """Tell of columns of text that are dates or name the rows: nothing can be learnt from them."""
+        texts = [(places, part) for places, part in zip(self.places_, self.parts_, strict=True) if isinstance(part, CategoryPart)]
+        names = [self._names(places)[0] for places, part in texts if part.counts_.count(1) > NAMES_ROWS * n]
+        if names:
+            warnings.warn(
+                f"Most cells of {listed(names)} are unlike all others, so that nothing can be learnt from them. Convert dates by "
+                "pandas.to_datetime; drop columns that name the rows.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     @property
     def places_(self) -> list[list[int]]:
         """The columns of each part: all numbers together, the others one by one."""
-        numeric = [j for j, kind in enumerate(self.kinds) if kind == NUMBER]
-        return [*([numeric] if numeric else []), *([j] for j, kind in enumerate(self.kinds) if kind != NUMBER)]
+        numeric = [j for j, kind in enumerate(self.kinds_) if kind == NUMBER]
+        return [*([numeric] if numeric else []), *([j] for j, kind in enumerate(self.kinds_) if kind != NUMBER)]
 
     @property
     def units_(self) -> np.ndarray:
         """The unit of each encoded column; NaN where a detector should standardise it."""
-        return np.array([*(unit for part in self.parts_ for unit in part.units), 1.0 / self.jump_])
+        if not self.standardise:
+            return np.array([*(unit for part in self.parts_ for unit in part.units), 1.0 / self.jump_])
+        return np.array([*(unit for part in self.parts_ for unit in part.relative_units), 1.0])
 
     @property
     def columns(self) -> list[Column]:
@@ -137,7 +195,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         values = self._values(X)
         encoded = [part.encode(v) for part, v in zip(self.parts_, values, strict=True)]
         count = self._violations(values).sum(axis=1, dtype=np.float64)
-        return np.column_stack([*encoded, count * self.jump_ if self.standardise else count])
+        return Encoded.of(np.column_stack([*encoded, count * self.jump_ if self.standardise else count]), self.units_)
 
     def violations(self, X: Any) -> np.ndarray:
         """Find the cells that contradict all training rows.
@@ -199,7 +257,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         absent = [name for name in self.feature_names_in_ if name not in X.columns]
         if absent:
             raise ValueError(f"X lacks {len(absent)} of the {self.n_features_in_} columns of fit: {absent[0]!r} is the first.")
-        return [READERS[self.kinds[places[0]]](X[self.feature_names_in_[places]]) for places in self.places_]
+        named = [(self.kinds_[places[0]], self.feature_names_in_[places]) for places in self.places_]
+        return [_finite(READERS[kind](X[names]), names) for kind, names in named]
 
     def _missing(self, values: list[np.ndarray]) -> np.ndarray:
         return self._by_column([part.is_missing(v) for part, v in zip(self.parts_, values, strict=True)])
@@ -216,27 +275,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             ordered[:, places] = mine
         return ordered
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Also read files of earlier versions, where all kinds were given."""
+        super().__setstate__({**state, "kinds_": state["kinds"]} if "parts_" in state and "kinds_" not in state else state)
 
-def _floats(part: Any) -> np.ndarray:
-    return np.asarray(part.to_numpy(dtype=np.float64))
-
-
-def _objects(part: Any) -> np.ndarray:
-    return np.asarray(part.to_numpy(dtype=object))
-
-
-def dates_as_seconds(part: Any) -> np.ndarray:
-    """A column of dates as seconds since 1970."""
-    (kind,), (name,) = part.dtypes, part.columns
-    if kind.kind == "M":
-        dates = part[name].dt.tz_convert(None) if getattr(kind, "tz", None) else part[name]
-        dates = dates.to_numpy().astype("datetime64[us]")
-        return np.where(np.isnat(dates), np.nan, dates.astype(np.int64) / 1e6)[:, None]
-    try:
-        return _floats(part)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} holds dates: pass them as pandas.to_datetime makes them, or as seconds since 1970.") from error
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
 
 
-READERS: dict[str, Callable[[Any], np.ndarray]] = {NUMBER: _floats, DATE: dates_as_seconds, CATEGORY: _objects}
-"""From some columns of a kind to the matrix that its part takes."""
+def _some(values: np.ndarray, names: Any) -> np.ndarray:
+    """The values, if every column has some."""
+    empty = [name for name, is_empty in zip(names, (values != values).all(axis=0), strict=True) if is_empty]
+    if empty:
+        raise ValueError(f"No normal row has a value in {listed(empty)}: drop these columns.")
+    return _finite(values, names)
+
+
+def _finite(values: np.ndarray, names: Any) -> np.ndarray:
+    """The values, if none is infinite."""
+    if values.dtype == np.float64 and np.isinf(values).any():
+        found = [name for name, column in zip(names, values.T, strict=True) if np.isinf(column).any()]
+        raise ValueError(f"X contains infinity in {listed(found)}: correct these cells, or make them missing (NaN).")
+    return values

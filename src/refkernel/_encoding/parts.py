@@ -121,6 +121,11 @@ class NumbersPart(BaseEstimator):
         return [np.nan] * len(self.varying) + [self._flag_unit] * len(self.flagged)
 
     @property
+    def relative_units(self) -> list[float]:
+        """The units of standardised columns for a detector that scales by itself."""
+        return [np.nan] * len(self.varying) + [MISSING_UNIT / SQUARED_MISSING_UNIT] * len(self.flagged)
+
+    @property
     def _flag_unit(self) -> float:
         return SQUARED_MISSING_UNIT if self.standardise else MISSING_UNIT
 
@@ -202,6 +207,11 @@ class DatePart(NumbersPart):
         return [*super().units, *np.repeat(self._circle_units, 2).tolist()]
 
     @property
+    def relative_units(self) -> list[float]:
+        """The units of standardised columns for a detector that scales by itself."""
+        return [*super().relative_units, *[CYCLE_UNIT / SQUARED_CYCLE_UNIT] * (2 * len(self.cycles_))]
+
+    @property
     def _circle_units(self) -> np.ndarray:
         return np.array(self.spreads_) * (SQUARED_CYCLE_UNIT if self.standardise else CYCLE_UNIT)
 
@@ -273,6 +283,11 @@ class CategoryPart(BaseEstimator):
     def units(self) -> list[float]:
         """The units of the encoded columns."""
         return [LEVEL_UNIT] * self._width + [NEW_UNIT] * self.has_new_
+
+    @property
+    def relative_units(self) -> list[float]:
+        """The units of standardised columns for a detector that scales by itself."""
+        return [1.0] * len(self.units)
 
     @property
     def _width(self) -> int:

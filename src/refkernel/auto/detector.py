@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from .._encoding import Encoded
 from .._progress import progress
+from .._sklearn import validate_data
 from .._training import TrainingRows, training_rows
 from .._typing import RandomStateLike
 from .._validation import as_labels, is_number
@@ -80,7 +82,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         0.05.
     units : array-like of shape (n_features,), optional
         How much counts as much as a standard deviation, column by column, for columns whose scale is known, such as one-hot columns;
-        NaN for columns that are standardised. By default all are.
+        NaN for columns that are standardised. By default all are, except behind a :class:`TableEncoder`, which knows the units.
     random_state : int, RandomState instance or None, default=None
         Draws the references where there are many rows, and the made-up outliers of ``results_``. None is seed 0, so
         that the result is the same every time.
@@ -112,6 +114,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
     See Also
     --------
     ConformalDetector : The same promise for a detector of your own choice.
+    TableEncoder : Takes text, truth values, dates and missing cells in front of it.
     SVDD : One description, with its certificate.
 
     Notes
@@ -183,7 +186,7 @@ class AutoDetector(OutlierMixin, BaseEstimator):
             raise ValueError("AutoDetector compares rows with each other and needs at least 2 normal ones; got 1 sample (n_samples = 1).")
         random_state = check_random_state(0 if self.random_state is None else self.random_state)
         self._unit, normal = _moderate(rows.X_targets)
-        units = self._units()
+        units = self._units(X.units if isinstance(X, Encoded) and self.units is None else self.units)
         kept = np.arange(len(normal)) if share == 0 else trimmed(normal, share, random_state)
         described = np.ascontiguousarray(normal) if share == 0 else normal[kept]
         calibrating = kept[self._learn(described, units, share, random_state)]
@@ -213,13 +216,13 @@ class AutoDetector(OutlierMixin, BaseEstimator):
             raise ValueError(f'contamination={self.contamination!r} must be a share from 0 to below 0.5, or "auto".')
         return float(share)
 
-    def _units(self) -> np.ndarray | None:
+    def _units(self, given: Any) -> np.ndarray | None:
         """The units of the columns, each divided as the column is."""
-        if self.units is None:
+        if given is None:
             return None
-        units = np.asarray(self.units, dtype=np.float64)
+        units = np.asarray(given, dtype=np.float64)
         if units.shape != (self.n_features_in_,) or not ((units > 0) | np.isnan(units)).all():
-            raise ValueError(f"units={self.units!r} must be {self.n_features_in_} positive numbers or NaN, one for each column.")
+            raise ValueError(f"units={given!r} must be {self.n_features_in_} positive numbers or NaN, one for each column.")
         return units / self._unit
 
     def _learn(self, normal: np.ndarray, units: np.ndarray | None, share: float, random_state: np.random.RandomState) -> np.ndarray:

@@ -57,7 +57,7 @@ def print_summary(summary: dict[str, Any], outside: bool = True) -> None:
         *_seen_lines(summary),
         *_label_lines(summary["labels"]),
         *_column_lines(summary, outside),
-        *_drift_lines(summary["drift"]),
+        *_drift_lines(summary["drift"], summary["flatters"]),
     ]:
         console.print(f"[bold]{name:<18}[/]{shown(text)}", highlight=False, soft_wrap=True)
     if summary["drift"] and summary["drift"]["columns"]:
@@ -117,15 +117,15 @@ def _column_lines(summary: dict[str, Any], tell_outside: bool) -> list[tuple[str
     return lines
 
 
-def _drift_lines(drift: dict[str, Any] | None) -> list[tuple[str, str]]:
+def _drift_lines(drift: dict[str, Any] | None, flatters: bool) -> list[tuple[str, str]]:
+    """What the tests found. Scores of training rows differ from those of left-out rows whatever happened, so they are not mentioned."""
     if drift is None:
         return []
     from ..tables.wording import counted
 
     columns, level = drift["columns"], f"({100 * drift['level']:g} % level, corrected for {counted(drift['tests'], 'test')})"
-    scores = (
-        "" if drift["scores"] is None else "; the scores differ too" if drift["scores"]["drift"] else "; the scores are like training's"
-    )
+    tested = None if flatters else drift["scores"]
+    scores = "" if tested is None else "; the scores differ too" if tested["drift"] else "; the scores are like training's"
     if not columns:
         scores = scores.replace("; the scores differ too", "; but the scores differ")
         return [("drift", f"none found in the columns {level}{scores}")]
@@ -150,7 +150,7 @@ def _print_drifted(summary: dict[str, Any]) -> None:
 def _print_worst(worst: list[dict[str, Any]]) -> None:
     has_p = worst[0]["p_value"] is not None
     known = worst[0]["known"] is not None
-    table = Table("row", "score", *(["p-value"] if has_p else []), *(["known as"] if known else []), "decision", "what speaks against it")
+    table = Table("row", "score", *(["p-value"] if has_p else []), *(["known as"] if known else []), "decision", "reasons")
     for item in worst:
         reasons = "\n".join(map(_reason, item["reasons"]))
         p = [f"{item['p_value']:.2g}"] if has_p else []

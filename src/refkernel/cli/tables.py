@@ -49,7 +49,8 @@ def fit(
     ] = None,
     false_alarm_rate: Annotated[float, typer.Option(help="Share of new normal rows that may be flagged; for --model auto.")] = 0.05,
     references: Annotated[
-        str, typer.Option(help="auto (case2, or none where that rejects more), none, training, subset, normal, case1 … case7, …")
+        str,
+        typer.Option(help="auto (svdd: case2, or none where that rejects more; ocsvm: training rows), none, subset, case1 … case7, …"),
     ] = "auto",
     nu: Annotated[float | None, typer.Option(help="Share of targets that may be left outside; 0.1 by default.")] = None,
     scale: Annotated[float | None, typer.Option(help="Width of the kernel; by default 10 for svdd with references, else 1.")] = None,
@@ -116,7 +117,8 @@ def score(
         float | None, typer.Option(help="Another threshold for this table: the share of new normal rows that may be flagged.")
     ] = None,
     explain: Annotated[
-        int, typer.Option(min=0, help="Add this many reasons of each flagged row: columns that speak against it, with their normal range.")
+        int,
+        typer.Option(min=0, help="Add this many reasons why each flagged row is flagged: columns, their values, and what is normal."),
     ] = 0,
     worst: Annotated[int, typer.Option(min=0, help="Show this many rows with the lowest scores, the worst first.")] = 0,
     target_column: Annotated[str | None, typer.Option(help="Column that labels the rows; by default that of fit, if it is there.")] = None,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._encoding.encoder import dates_as_seconds
+from .._encoding.frames import dates_as_seconds
 from .explanation import names_of
 from .normal import Normal
 from .ranges import normals_of_model

@@ -305,9 +305,9 @@ def _views_problem(held: dict[str, Any], features: int) -> str | None:
 
 def _kinds_problem(encoder: Any, features: int) -> str | None:
     """Each part of a TableEncoder takes the columns of its kind."""
-    kinds, found = vars(encoder).get("kinds", ()), vars(encoder).get("parts_")
+    kinds, found = vars(encoder).get("kinds_", ()), vars(encoder).get("parts_")
     if np.ndim(kinds) != 1 or len(kinds) != features or any(kind not in KINDS for kind in kinds):
-        return f"kinds is not {features} of {', '.join(KINDS)}"
+        return f"kinds_ is not {features} of {', '.join(KINDS)}"
     if "feature_names_in_" not in vars(encoder):
         return "feature_names_in_ is missing"
     places = encoder.places_

@@ -51,6 +51,9 @@ FORMATS = (
 )
 """How dates and times are written, in the order in which they are tried."""
 
+DIGITS = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])")
+"""A day in eight digits, such as 20241231."""
+
 CLOCK = ("%H:%M", "%H:%M:%S")
 CLOCK_ORIGIN = -2208988800.0
 """Times of the day are read as of 1 January 1900."""
@@ -169,6 +172,14 @@ def find_format(cells: np.ndarray) -> tuple[str | None, bool]:
     if not fitting:
         return None, False
     return fitting[0], len(fitting) > 1 and fitting[0].startswith("%m/%d")
+
+
+def are_days_in_digits(column: pd.Series) -> bool:
+    """Whether a column of text holds days in eight digits, such as 20241231, of at least two different days, and nothing else."""
+    if not is_text(column) or DIGITS.fullmatch(next((cell for cell in column if isinstance(cell, str) and cell), "")) is None:
+        return False
+    found = {cell for cell in texts(column) if cell == cell}
+    return len(found) > 1 and all(map(DIGITS.fullmatch, found))
 
 
 def dates(cells: np.ndarray, form: str) -> tuple[np.ndarray, np.ndarray]:

@@ -17,6 +17,7 @@ from .cells import (
     BOOLEANS,
     FORMATS,
     are_booleans,
+    are_days_in_digits,
     categories,
     dates,
     find_format,
@@ -29,7 +30,7 @@ from .cells import (
 from .marks import Reading, check_mark, check_percent, check_thousands, learn_thousands, shows_decimals
 from .wording import counted, option
 
-__all__ = ["Column", "Feature", "learn", "model_input"]
+__all__ = ["Column", "Feature", "feature_of", "learn", "model_input"]
 
 MOSTLY = 0.5
 """A text column with at least this share of numbers is meant to be numeric: its other values are mistakes."""
@@ -80,6 +81,11 @@ class Feature:
         if others.get("date_format") not in (None, TYPED, *FORMATS) or not all(isinstance(mark, bool) for mark in marks):
             raise ModelFileError(f"A model file describes the column {item['name']} in a way that no version has written: it is forged.")
         return cls(item["name"], None if categories is None else tuple(categories), **others)
+
+
+def feature_of(column: Column, kind: str) -> Feature:
+    """How cells of a column are read that an encoder learnt from a data frame, where types said what it was."""
+    return Feature(column.name, column.levels if kind == CATEGORY else None, TYPED if kind == DATE else None)
 
 
 def learn(frame: pd.DataFrame, decimal: str, categorical: tuple[str, ...], notes: list[str]) -> tuple[list[Feature], pd.DataFrame]:
@@ -154,7 +160,8 @@ def _frame(features: list[Feature], values: list[np.ndarray]) -> pd.DataFrame:
 def _learn(column: pd.Series, reading: Reading, categorical: bool) -> tuple[Feature, np.ndarray]:
     name = str(column.name)
     if not categorical:
-        found = _learn_number(column, name, reading) or _learn_date(column, name, reading.notes)
+        found = _learn_date(column, name, reading.notes) if are_days_in_digits(column) else None  # they are numbers, too
+        found = found or _learn_number(column, name, reading) or _learn_date(column, name, reading.notes)
         if found is not None:
             return found
     _check_type(column)

@@ -27,6 +27,9 @@ except ImportError:  # the extra parquet; without it CSV files are read by Pytho
 UNPACKED = 5
 """How many times larger than its compressed file a text is taken to be."""
 
+ARROW_BYTES = 1 << 18
+"""Text that Arrow takes at a time. It reads 32 such pieces ahead, and holds them; a row must fit into one."""
+
 
 class CsvTable:
     """A CSV file with a header; ``blocks`` gives its rows, every cell as text."""
@@ -47,6 +50,7 @@ class CsvTable:
         self.notes: list[str] = []
         self.is_flat, self.size = True, self._size * (UNPACKED if is_gzip(path) else 1)
         self._is_checked = False
+        self._arrow_bytes = text_files.BLOCK_BYTES
 
     def blocks(self) -> Iterator[pd.DataFrame]:
         """The rows, in their order; an error where there is none."""
@@ -69,8 +73,8 @@ class CsvTable:
         try:
             with pa.OSFile(str(self.path)) as file:
                 self._position = lambda: file.tell() if not file.closed else self._size
-                for batch in self._arrow_reader(pa.CompressedInputStream(file, "gzip") if is_gzip(self.path) else file):
-                    yield batch.to_pandas(types_mapper=pd.ArrowDtype)
+                for rows in _joined(self._arrow_reader(pa.CompressedInputStream(file, "gzip") if is_gzip(self.path) else file)):
+                    yield rows.to_pandas(types_mapper=pd.ArrowDtype)
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             if not sum(map(len, self._python_blocks())):  # it names the line; Arrow wants a row after the header
                 return
@@ -83,7 +87,7 @@ class CsvTable:
         return arrow_csv.open_csv(
             file,
             read_options=arrow_csv.ReadOptions(
-                column_names=self.names, skip_rows=self._header_lines, block_size=text_files.BLOCK_BYTES, encoding=encoding
+                column_names=self.names, skip_rows=self._header_lines, block_size=self._arrow_bytes, encoding=encoding
             ),
             parse_options=arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(self.names, pa.string()), strings_can_be_null=False),
@@ -108,8 +112,9 @@ class CsvTable:
 
     def _check_lines(self) -> None:
         """Check the quotes: Arrow accepts one that is never closed, and loses the lines after it, so Python's strict reader goes first."""
-        quotes, returns = 0, 0
+        quotes, returns, are_short = 0, 0, True
         for block in blocks_of_bytes(self.path, self.encoding):
+            are_short = are_short and _has_short_lines(block)
             if b"\0" in block:
                 raise TableError(
                     f"{self.path} holds NUL characters: it is damaged, or not {self._encoding_name()}. Write it again, or pass --encoding."
@@ -117,6 +122,7 @@ class CsvTable:
             quotes += block.count(b'"')
             returns += lone_returns(block)
         if not quotes and not returns:
+            self._arrow_bytes = min(ARROW_BYTES, text_files.BLOCK_BYTES) if are_short else text_files.BLOCK_BYTES
             return
         width, swallowed = len(self.names) - 1, 0
         for _, row in self._python_rows():
@@ -193,3 +199,22 @@ class CsvTable:
                 raise TableError(
                     f"{self.path} has one column, with cells such as {line!r}. If these are several numbers, pass --delimiter {other!r}."
                 )
+
+
+def _joined(batches: Any) -> Iterator[Any]:
+    """Arrow's rows in tables of about ``BLOCK_BYTES``: pandas takes as long for a small one."""
+    some, size = [], 0
+    for batch in batches:
+        some.append(batch)
+        size += batch.nbytes
+        if size >= text_files.BLOCK_BYTES:
+            yield pa.Table.from_batches(some).combine_chunks()
+            some, size = [], 0
+    if some:
+        yield pa.Table.from_batches(some).combine_chunks()
+
+
+def _has_short_lines(block: bytes) -> bool:
+    """Whether a line ends in every eighth of ``ARROW_BYTES``: no line is then longer than three, and as UTF-8 none longer than a piece."""
+    step = ARROW_BYTES // 8
+    return all(block.find(b"\n", start, start + step) >= 0 for start in range(0, len(block) - step + 1, step))

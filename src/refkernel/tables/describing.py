@@ -24,7 +24,9 @@ def in_training(column: Column) -> str:
     if column.kind == CONSTANT:
         return f"always {column.levels[0] if column.levels else _number(column.minimum)}"
     if column.kind == CATEGORY:
-        return _levels(column.levels) + (f"; {len(column.pooled)} are rare" if column.pooled else "")
+        return _levels(column.levels) + (
+            f"; {len(column.pooled)} {'is' if len(column.pooled) == 1 else 'are'} rare" if column.pooled else ""
+        )
     show = moment if column.kind == DATE else _number
     return f"{show(column.minimum)} … {show(column.maximum)}"
 

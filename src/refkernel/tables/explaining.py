@@ -24,7 +24,7 @@ def reason_names(count: int) -> list[str]:
 
 
 def reasons_of(saved: Any, X: pd.DataFrame, count: int = 3) -> list[list[Reason]]:
-    """For each row the cells that speak most against it, the strongest first; none where the model's kind cannot be explained."""
+    """For each row the cells that lower its score most, the strongest first; none where the model's kind cannot be explained."""
     names, explainer = [column.name for column in saved.columns], Explainer(saved.model)
     try:
         values = explainer.against(X, count)
@@ -44,7 +44,7 @@ def _partners(explainer: Explainer, X: pd.DataFrame, values: np.ndarray, cells: 
 
 
 class Explaining:
-    """Adds the ``count`` features that speak most against each flagged row, and counts rows outside training's ranges."""
+    """Adds the ``count`` strongest reasons to each flagged row, and counts rows outside training's ranges."""
 
     def __init__(self, saved: Any, count: int, prefix: str = "") -> None:
         self.count = count

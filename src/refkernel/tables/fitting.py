@@ -25,7 +25,7 @@ from .columns import Feature, learn
 from .expected import expectations
 from .form import CsvFormat
 from .reading import open_table, read_whole
-from .recipe import AUTO, AUTO_MODEL, NONE, OTHER, Recipe, Rows, pipeline, search_of
+from .recipe import AUTO, AUTO_MODEL, NONE, OTHER, Recipe, Rows, pipeline, references_of, search_of
 from .seen import kept_scores
 from .stored import EncodedRows, RawColumns, Stored, is_large
 from .wording import counted, named, option
@@ -101,7 +101,7 @@ def fit_file(
         },
         "features": [feature.as_dict() for feature in features],
         "columns": [column.as_dict() for column in describe(X[y != OUTLIER])],
-        "recipe": asdict(recipe),
+        "recipe": asdict(recipe) | {"references": references_of(recipe)},
         "search": found,
         "training": training,
         "seen": kept_scores(fitted, X[y != OUTLIER]),
@@ -298,7 +298,10 @@ def _note_columns(columns: list[Column], X: Any, notes: list[str]) -> None:
         )
     names = row_names(X)
     if names:
-        notes.append(f"{named(names)} seems to name the rows rather than describe them. If so, leave it out: {option('--drop', names)}.")
+        seems, it = ("seems", "it") if len(names) == 1 else ("seem", "them")
+        notes.append(
+            f"{named(names)} {seems} to name the rows rather than describe them. If so, leave {it} out: {option('--drop', names)}."
+        )
 
 
 def _kinds(y: np.ndarray) -> dict[str, int]:

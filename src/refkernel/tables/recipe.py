@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -17,7 +16,7 @@ from ..feature_map import ReferenceKernel
 from ..kernels import RBF, Kernel
 from ..model_selection import OneClassGridSearch
 from ..one_class_svm import OneClassSVM
-from ..references import NAMES, Normal
+from ..references import NAMES, Normal, Subset
 from ..svdd import SVDD
 from .columns import Feature
 
@@ -27,6 +26,11 @@ MODELS = {AUTO_MODEL: AutoDetector, "svdd": SVDD, "ocsvm": OneClassSVM}
 AUTO, NONE = "auto", "none"
 AUTO_REFERENCES = "case2"
 """What ``auto`` stands for: as many draws of N(0, 1) as there are targets, the article's best choice for SVDD."""
+
+OCSVM_REFERENCES = "training rows"
+"""The same for a one-class SVM: without centring they give the plain kernel, of up to 1,000 rows. Over the ten embedded tasks (50 splits,
+scale 1, nu = 0.1) it has a Gmean of 75 % and accepts samples far from everything in no split; case2 has 68 % and accepts them in 7, and
+scores rows with emptied cells above the same rows with medians."""
 
 MOST_AUTO_REFERENCES = 1_000
 """``auto`` draws no more references than this: their factorisation then takes about a second, whatever the number of rows."""
@@ -103,10 +107,10 @@ def pipeline(features: list[Feature], recipe: Recipe, targets: int) -> Pipeline:
     kinds = np.array([feature.kind for feature in features])  # a list of thousands would fill the model file
     if recipe.model == AUTO_MODEL:
         detector = AutoDetector(recipe.false_alarm_rate, random_state=recipe.seed)
-        return Pipeline([("columns", TableEncoder(kinds)), ("model", detector)])
+        return Pipeline([("columns", TableEncoder(kinds, standardise=False)), ("model", detector)])
     nu = DEFAULT_NU if recipe.nu is None else recipe.nu
     model = MODELS[recipe.model](_kernel(recipe, targets), nu=nu, random_state=recipe.seed)
-    return Pipeline([("columns", TableEncoder(kinds, standardise=True)), ("model", model)])
+    return Pipeline([("columns", TableEncoder(kinds)), ("model", model)])
 
 
 def search_of(model: Pipeline, y: np.ndarray, recipe: Recipe) -> OneClassGridSearch:
@@ -122,12 +126,20 @@ def search_of(model: Pipeline, y: np.ndarray, recipe: Recipe) -> OneClassGridSea
 
 
 def _kernel(recipe: Recipe, targets: int) -> Kernel:
-    if recipe.references == NONE:
-        return RBF(_scale(recipe))
-    references: Any = AUTO_REFERENCES if recipe.references == AUTO else recipe.references
-    if recipe.references == AUTO and targets > MOST_AUTO_REFERENCES:
-        references = Normal(max(1, min(MOST_AUTO_REFERENCES, MOST_AUTO_ENTRIES // targets)))
-    return ReferenceKernel(RBF(_scale(recipe)), references)
+    base = RBF(_scale(recipe))
+    if recipe.references != AUTO:
+        return base if recipe.references == NONE else ReferenceKernel(base, recipe.references)
+    few, size = targets <= MOST_AUTO_REFERENCES, max(1, min(MOST_AUTO_REFERENCES, MOST_AUTO_ENTRIES // targets))
+    if recipe.model == "ocsvm":  # half of the targets are in every fold of a search
+        return ReferenceKernel(base, "training" if few else Subset(min(size, targets // 2)), center=False)
+    return ReferenceKernel(base, AUTO_REFERENCES if few else Normal(size))
+
+
+def references_of(recipe: Recipe) -> str:
+    """The references, and what ``auto`` stands for."""
+    if recipe.references != AUTO or recipe.model == AUTO_MODEL:
+        return recipe.references
+    return f"{AUTO} ({OCSVM_REFERENCES if recipe.model == 'ocsvm' else AUTO_REFERENCES})"
 
 
 def _scale(recipe: Recipe) -> float:

@@ -21,7 +21,7 @@ from ..persistence import open_model
 from ..persistence.description import mismatch
 from .cells import is_text
 from .checks import check_finite, missing_counts, missing_message, unseen
-from .columns import Feature, model_input
+from .columns import Feature, feature_of, model_input
 from .endings import is_parquet
 from .explaining import Explaining, reason_names
 from .fitting import PERCENT
@@ -91,8 +91,9 @@ class TableModel:
 
     @property
     def imputes(self) -> bool:
-        """Whether missing values are filled."""
-        return (self.about.get("recipe") or {}).get("impute") is not None
+        """Whether missing values are filled: as ``refkernel fit`` was asked to, and always by an encoder that was fitted in Python."""
+        recipe = self.about.get("recipe")
+        return self.encoder is not None if recipe is None else recipe.get("impute") is not None
 
 
 @dataclass
@@ -166,7 +167,7 @@ EXPECTED = {
 
 
 def load_table_model(path: Path) -> TableModel:
-    """A model of ``refkernel fit``, or another one that was fitted on a data frame of numbers."""
+    """A model of ``refkernel fit``, or another one that was fitted on a data frame: of numbers, or of any columns behind a TableEncoder."""
     saved = open_model(path)
     model, about = saved.model, saved.metadata["about"]
     if "made_by" in about or "features" in about:
@@ -177,10 +178,16 @@ def load_table_model(path: Path) -> TableModel:
         known = getattr(model, "feature_names_in_", None)
         encoder = encoder_of(model)
         kinds = None if encoder is None else [feature.kind for feature in features]
-        if known is None or list(known) != [feature.name for feature in features] or (encoder is not None and list(encoder.kinds) != kinds):
+        if (
+            known is None
+            or list(known) != [feature.name for feature in features]
+            or (encoder is not None and list(encoder.kinds_) != kinds)
+        ):
             raise ModelFileError(f"{path} describes other columns than its model takes. The file is damaged or forged.")
         if len(about["training"]["decision_percentiles"]) != PERCENT.size or (np.diff(about["training"]["decision_percentiles"]) < 0).any():
             raise ModelFileError(f"{path}: decision_percentiles are not {PERCENT.size} rising numbers. The file is damaged or forged.")
+    elif encoder_of(model) is not None:
+        features = [feature_of(column, kind) for column, kind in zip(model[0].columns, model[0].kinds_, strict=True)]
     elif hasattr(model, "feature_names_in_"):
         features = [Feature(str(name)) for name in model.feature_names_in_]
     else:

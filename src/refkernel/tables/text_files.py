@@ -16,7 +16,7 @@ SAMPLE_BYTES = 1 << 16
 """What the delimiter is judged by: enough for a header and some rows."""
 
 BLOCK_BYTES = 1 << 21
-"""Text read at a time: 2 MB hold some thousand rows. Arrow reads up to 40 blocks ahead, so larger ones would cost memory."""
+"""Text in a block of rows: 2 MB hold some thousand rows."""
 
 GZIP_MARK = b"\x1f\x8b"
 
@@ -54,7 +54,10 @@ def sample_of(path: Path, encoding: str) -> str:
         raise TableError(f"{path} is not UTF-8 but UTF-16. Pass --encoding {BYTE_ORDER_MARKS[mark]}.")
     try:
         with open_text(path, encoding) as file:
-            sample, rest = file.read(SAMPLE_BYTES), file.read(1)
+            sample = file.read(SAMPLE_BYTES)
+            if "\n" not in sample:  # thousands of columns
+                sample += file.read(BLOCK_BYTES)
+            rest = file.read(1)
     except UnicodeDecodeError as error:
         raise not_decoded(path, error, encoding) from error
     if not sample.strip():
