@@ -57,6 +57,7 @@ myst_links_external_new_tab = False
 autosummary_generate = False
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 viewcode_line_numbers = True
@@ -104,6 +105,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+html_context = {"default_mode": "auto"}
 html_sidebars = {"index": [], "explorer": [], "api/**": ["sidebar-nav-bs"]}
 
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")

@@ -1,4 +1,4 @@
-"""Puts the results of a command into the docs: its page, compressed, and its tables in Markdown.
+"""Puts the results of a command into the docs: its page, compressed, and the article's tables in Markdown.
 
 python tools/measured.py article FOLDER     a folder of refkernel reproduce
 python tools/measured.py study FOLDER       of refkernel study
@@ -22,8 +22,8 @@ def main() -> None:
     name, folder = sys.argv[1], Path(sys.argv[2])
     page = (folder / PAGES[name]).read_bytes()
     (DOCS / "pages" / f"{name}.html.gz").write_bytes(gzip.compress(page, mtime=0))  # no time, so that equal pages are equal files
-    for table in [*(folder / "tables").glob("*.md"), *folder.glob("summary.md")]:
-        shutil.copyfile(table, DOCS / "tables" / (f"{name}.md" if table.stem == "summary" else table.name))
+    for table in (folder / "tables").glob("*.md"):
+        shutil.copyfile(table, DOCS / "tables" / table.name)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html import escape
+from itertools import pairwise, product
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
@@ -12,16 +13,30 @@ NODE = re.compile(r'^\s*(\w+)\["(.*?)"\]\s*$', flags=re.MULTILINE)
 
 
 class Mermaid(Directive):
-    """Draws the nodes of a layered flowchart in their order, one box a layer."""
+    """Draws every node of a flowchart once, in a layer above all nodes that it points to."""
 
     has_content = True
 
     def run(self):
         text = "\n".join(self.content)
         label = dict(NODE.findall(text))
-        chains = [[re.findall(r"\w+", layer) for layer in line.split("-->")] for line in text.splitlines() if "-->" in line]
-        layers = list({tuple(layer): None for chain in chains for layer in chain})
-        return [nodes.raw("", _html([[label[name] for name in layer] for layer in layers]), format="html")]
+        height = _heights(label, _edges(text))
+        layers = [[label[name] for name in label if height[name] == layer] for layer in sorted(set(height.values()), reverse=True)]
+        return [nodes.raw("", _html(layers), format="html")]
+
+
+def _edges(text: str) -> list[tuple[str, str]]:
+    chains = [[re.findall(r"\w+", group) for group in line.split("-->")] for line in text.splitlines() if "-->" in line]
+    return [edge for chain in chains for upper, lower in pairwise(chain) for edge in product(upper, lower)]
+
+
+def _heights(names, edges: list[tuple[str, str]]) -> dict[str, int]:
+    """The length of the longest chain of arrows from each node."""
+    height = dict.fromkeys(names, 0)
+    for _ in names:
+        for above, below in edges:
+            height[above] = max(height[above], height[below] + 1)
+    return height
 
 
 def _html(layers: list[list[str]]) -> str:

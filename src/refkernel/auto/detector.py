@@ -76,13 +76,12 @@ class AutoDetector(OutlierMixin, BaseEstimator):
         The share of new normal samples that ``predict`` may reject. "balanced" takes ``balanced_rate_``: the harder made-up outliers are
         to tell from normal rows, the more rows are rejected.
     contamination : float in [0, 0.5) or "auto", default=0.0
-        The share of the training rows that may be unmarked outliers. Above 0, the least normal rows, twice that share, are left out of
-        the descriptions; these are wide residuals with a ridge that grows with the share, so that few rows explain little; and
-        the threshold follows all rows but the least normal share, so that too large a share costs as many more false alarms. "auto" is
-        0.05.
+        The share of training rows that may be unmarked outliers. Above 0, the least normal rows (twice that share) are left out of
+        the descriptions, which become coarser: wide residuals with a ridge that grows with the share. The threshold ignores the
+        least normal share of the rows, so every point that the share is too large costs about a point of false alarms. "auto" is 0.05.
     units : array-like of shape (n_features,), optional
-        How much counts as much as a standard deviation, column by column, for columns whose scale is known, such as one-hot columns;
-        NaN for columns that are standardised. By default all are, except behind a :class:`TableEncoder`, which knows the units.
+        The difference that counts as one standard deviation, for each column whose scale is known, such as one-hot columns. NaN
+        standardises the column. By default all columns are standardised, except behind a :class:`TableEncoder`, which knows the units.
     random_state : int, RandomState instance or None, default=None
         Draws the references where there are many rows, and the made-up outliers of ``results_``. None is seed 0, so
         that the result is the same every time.
@@ -126,8 +125,8 @@ class AutoDetector(OutlierMixin, BaseEstimator):
     up to 10,000 rows calibrate (a few more with contamination). Scaling uses all rows. With contamination there are no neighbours. Of a
     source of more rows, 100,000 are drawn at random, and ``choice_`` says so.
 
-    A row that differs in a column that was constant in training is less normal than every row that calibrates: its p-value is the
-    smallest there is.
+    A row that differs in a column that was constant in training is less normal than every row that calibrates, so it gets the
+    smallest possible p-value.
 
     ``balanced_rate_`` is Phi(-z / sqrt(2)), z the mean of Phi^-1(AUROC) of left-out normal rows against five sources of made-up
     outliers (:mod:`refkernel.pseudo_outliers`), or against the known outliers in y; Phi is the normal distribution. It is the rate of
