@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from scipy.stats import betabinom
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -171,6 +172,39 @@ def test_a_new_row_scores_by_the_formula():
     k = np.exp(-cdist(Z, X, "cityblock") / residual._widths[0])
     C = np.exp(-cdist(Z, Z, "cityblock") / residual._widths[0]) + RIDGE * np.eye(40)
     np.testing.assert_allclose(residual.score(X)[0], 1.0 - (k * np.linalg.solve(C, k)).sum(axis=0), atol=1e-10)
+
+
+def rare_words(n, seed):
+    """Rows of a table with many columns that are nearly always 0, as counts of words are."""
+    rng = np.random.default_rng(seed)
+    return np.hstack([rng.normal(size=(n, 3)), rng.random((n, 400)) < 2e-4])
+
+
+def test_new_normal_rows_that_contradict_constants_are_no_more_often_rejected_than_promised():
+    """Every 13th new row holds a value that no training row has in its column, and so does a training row that is left out."""
+    X, new = rare_words(600, 0), rare_words(3000, 1)
+    detector = rk.AutoDetector(false_alarm_rate=0.01).fit(X)
+    contradicts = (new != 0)[:, (X == 0).all(axis=0)].any(axis=1)
+    assert contradicts.mean() > 0.05
+    p = detector.p_values(new)
+    for rate in (0.01, 0.05, 0.1):
+        k = int(rate * 601)  # of 600 rows that calibrate and a new one, all equally likely to be among the k least normal
+        assert (p <= rate).sum() <= betabinom(3000, k, 601 - k).ppf(0.999)
+    assert p[contradicts].max() < p[~contradicts].max() / 5  # still a reason to be suspicious
+
+
+def test_fit_predict_judges_rows_that_contradict_all_others_as_new_rows_are_judged():
+    X = np.hstack([np.random.default_rng(0).normal(size=(200, 2)), np.zeros((200, 1))])
+    X[7, 2] = 1.0
+    detector = rk.AutoDetector(false_alarm_rate=0.01)
+    assert detector.fit_predict(X)[7] == -1
+    assert detector.calibration_[0] == detector._left_out_scores()[np.flatnonzero(detector._rows == 7)[0]]
+
+
+def test_a_table_in_which_every_row_contradicts_all_others_says_nothing_by_it():
+    detector = rk.AutoDetector(false_alarm_rate=0.1).fit(np.eye(40))
+    assert np.isfinite(detector.score_samples(np.eye(40) + 1.0)).all()
+    assert detector._lowest == 0.0
 
 
 def test_a_column_that_was_constant_is_a_statement():

@@ -175,6 +175,14 @@ def test_parquet_and_csv_give_the_same_scores(table, model, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "p.rk").decision_function(frame[list("abc")]), expected["decision"])
 
 
+def test_a_rate_that_training_cannot_promise_is_noted_when_scoring(table, tmp_path, recwarn):
+    run("fit", table, "--out", tmp_path / "m.rk", "--false-alarm-rate", 0.1)
+    output = run("score", tmp_path / "m.rk", table, "--out", tmp_path / "s.csv", "--false-alarm-rate", 0.001)
+    assert "Note:" in output
+    assert "promise no less than" in output
+    assert not recwarn.list  # a warning would name a line of the code
+
+
 def test_blocks_do_not_change_the_result(table, model, tmp_path, monkeypatch):
     """A file that is read in many blocks gives the bytes of one that is read at once."""
     frame = normal_rows(3_000, seed=1)
@@ -596,8 +604,9 @@ def test_columns_of_no_use_are_told_of(tmp_path):
     output = run("fit", tmp_path / "d.csv", "--out", tmp_path / "m.rk")
     assert "Constant in the targets: constant; rows that differ there will be flagged." in output
     assert "--drop name,number" in output
-    output = run("fit", tmp_path / "d.csv", "--out", tmp_path / "m.rk", "--drop", "constant,name,number")
-    assert "Note" not in output
+    for drop in (("--drop", "constant,name,number"), ("--drop", "constant", "--drop", "name,number")):
+        output = run("fit", tmp_path / "d.csv", "--out", tmp_path / "m.rk", *drop)
+        assert "Note" not in output
 
 
 def test_too_many_categories_are_refused(tmp_path):

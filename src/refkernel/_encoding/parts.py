@@ -69,12 +69,18 @@ THURSDAY = 3
 
 
 class NumbersPart(BaseEstimator):
-    """All columns of numbers at once: their values or medians, and flags for missing cells where training had some."""
+    """All columns of numbers at once: their values or medians, and flags for missing cells where training had some.
+
+    Another value of a constant contradicts training where it is not to be expected: where at most a share ``unexpected`` of the training
+    rows, or a single one, is alone with a value in a column that is otherwise constant. New rows are so about as often (Good and Turing).
+    Elsewhere, as in tables of counts of rare words, constants are columns like others.
+    """
 
     kind = NUMBER
 
-    def __init__(self, standardise: bool = False) -> None:
+    def __init__(self, standardise: bool = False, unexpected: float = 0.01) -> None:
         self.standardise = standardise
+        self.unexpected = unexpected
 
     def fit(self, values: np.ndarray) -> Self:
         """Learn ranges, shares of missing cells, and which columns are constant (n × p)."""
@@ -84,26 +90,38 @@ class NumbersPart(BaseEstimator):
         self.minimum_, self.maximum_ = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
         self.median_ = np.nanmedian(values, axis=0)
         with np.errstate(over="ignore"):
-            self.constant_ = self.maximum_ - self.minimum_ <= SAME * np.abs(self.median_)
+            same = self.maximum_ - self.minimum_ <= SAME * np.abs(self.median_)
+        self.constant_ = same & (self._alone(values).sum() <= max(1.0, self.unexpected * len(values)))
         size = np.maximum(np.abs(self.minimum_), np.abs(self.maximum_))
         size[size == 0] = 1.0
         shares = np.where(is_missing, self.median_, values) / size
         std = shares.std(axis=0, ddof=1) * size
+        std[same & ~self.constant_] = (size / np.sqrt(len(values)))[same & ~self.constant_]  # as if one row had been 0
         self.mean_, self.std_ = shares.mean(axis=0) * size, np.where(std > 0, std, 1.0)
-        self.limits_ = self._limits(values)
+        self.limits_ = np.where(same, NO_LIMITS, self._limits(values))
         return self
+
+    def _alone(self, values: np.ndarray) -> np.ndarray:
+        """True for rows without which a column would be constant."""
+        differs = np.abs(values - self.median_) > self._tolerance
+        return differs[:, differs.sum(axis=0) == 1].any(axis=1)
+
+    @property
+    def _tolerance(self) -> np.ndarray:
+        """How far a value may be from a constant."""
+        return np.where(self.median_ == 0, ZERO_TOLERANCE, TOLERANCE * np.abs(self.median_))
 
     @classmethod
     def joined(cls, parts: Sequence[NumbersPart]) -> NumbersPart:
         """One part of the columns of several."""
-        whole = cls(parts[0].standardise)
+        whole = cls(parts[0].standardise, parts[0].unexpected)
         for name in (name for name in vars(parts[0]) if name.endswith("_")):
             setattr(whole, name, np.concatenate([getattr(part, name) for part in parts], axis=-1))
         return whole
 
     def _limits(self, values: np.ndarray) -> np.ndarray:
         """The smallest and the largest number of each column that training does not contradict (2 × p)."""
-        return np.where(self.constant_, NO_LIMITS, limits(values))
+        return limits(values)
 
     @property
     def flagged(self) -> np.ndarray:
@@ -147,8 +165,7 @@ class NumbersPart(BaseEstimator):
         """True where a cell contradicts all of training (n × p)."""
         found = np.isnan(values) & (self.missing_ == 0.0)
         if self.constant_.any():
-            tolerance = np.where(self.median_ == 0, ZERO_TOLERANCE, TOLERANCE * np.abs(self.median_))
-            found |= (np.abs(values - self.median_) > tolerance) & self.constant_
+            found |= (np.abs(values - self.median_) > self._tolerance) & self.constant_
         low, high = self.limits_
         return found | (values < low) | (values > high)
 

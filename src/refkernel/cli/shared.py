@@ -99,9 +99,9 @@ def with_bar(name: str, call: Callable[[Callable[[int, int], None]], T]) -> T:
         return call(lambda done, total: bar.update(shown, completed=done, total=total))
 
 
-def names(text: str) -> tuple[str, ...]:
-    """The names in a list separated by commas; one that holds a comma is put in double quotes."""
-    cells = next(csv.reader([text], skipinitialspace=True), [])
+def names(*texts: str) -> tuple[str, ...]:
+    """The names in lists separated by commas; one that holds a comma is put in double quotes."""
+    cells = [cell for text in texts for cell in next(csv.reader([text], skipinitialspace=True), [])]
     return tuple(name.strip() for name in cells if name.strip())
 
 

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColu
 from rich.table import Table
 
 from .shared import app, clear_errors, console, names, progress_bar, shown
-from .words import counted, identity, model_notes, print_fit, print_notes, print_pairs, say, score_notes
+from .words import counted, identity, model_notes, notes_for_warnings, print_fit, print_notes, print_pairs, say, score_notes
 
 if TYPE_CHECKING:
     from ..tables import CsvFormat
@@ -39,8 +39,10 @@ def fit(
     outlier: Annotated[
         str | None, typer.Option(help="Its value for known outliers, or 'other'. By default other rows are left out.")
     ] = None,
-    drop: Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")] = "",
-    categorical: Annotated[str, typer.Option(help="Columns of numbers that are categories, separated by commas.")] = "",
+    drop: Annotated[list[str] | None, typer.Option(help="Columns to leave out, separated by commas; may be repeated.")] = None,
+    categorical: Annotated[
+        list[str] | None, typer.Option(help="Columns of numbers that are categories, separated by commas; may be repeated.")
+    ] = None,
     time_column: Annotated[
         str | None, typer.Option(help="Column that says when. It stays out of the model, and plot draws along it.")
     ] = None,
@@ -92,8 +94,8 @@ def fit(
                 recipe,
                 rows,
                 form,
-                names(drop),
-                names(categorical),
+                names(*(drop or ())),
+                names(*(categorical or ())),
                 time_column,
                 progress=lambda text: bar.update(stage, description=text),
             )
@@ -147,7 +149,8 @@ def score(
 
         saved = load_table_model(model)
         if false_alarm_rate is not None:
-            saved = saved.with_false_alarm_rate(false_alarm_rate)
+            with notes_for_warnings():
+                saved = saved.with_false_alarm_rate(false_alarm_rate)
         form = _form(delimiter, decimal, encoding, header, sheet)
         if summary_json is not None:
             check_writable(summary_json, data, out, model)

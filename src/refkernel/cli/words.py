@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -24,6 +26,15 @@ def print_notes(notes: Iterable[str]) -> None:
     """Print notes, beside the output."""
     for note in notes:
         errors.print(f"[yellow]Note:[/] {shown(note)}", highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def notes_for_warnings() -> Iterator[None]:
+    """Print warnings as notes, without the place in the code that they come from."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    print_notes(dict.fromkeys(str(warning.message) for warning in caught))
 
 
 def counted(count: int, thing: str, things: str | None = None) -> str:
