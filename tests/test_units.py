@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 
 import pytest
+from joblib import Parallel, delayed
 
 from refkernel.exceptions import ResultsError
 from refkernel.experiments import locking
@@ -115,3 +116,9 @@ def test_a_folder_on_a_disk_without_locks_is_written_with_a_warning(tmp_path, mo
     with pytest.warns(UserWarning, match=r"cannot be locked .*no locks here"):
         run(tmp_path)
     assert len(rows_of(tmp_path)) == 12
+
+
+def test_joblib_works_in_this_process_afterwards():
+    assert list(in_processes(str, range(6), jobs=3)) == list("012345")
+    assert Parallel(n_jobs=2, backend="loky")(delayed(abs)(number) for number in (-1, -2)) == [1, 2]
+    assert list(in_processes(str, range(6), jobs=3)) == list("012345")

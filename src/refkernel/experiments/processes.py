@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from joblib import effective_n_jobs
-from joblib.externals.loky import get_reusable_executor
+from joblib.executor import get_memmapping_executor  # the pool that joblib reuses too: loky's own would break Parallel afterwards
 from threadpoolctl import threadpool_limits
 
 A = TypeVar("A")
@@ -34,7 +34,7 @@ def in_processes(work: Callable[[A], T], items: Iterable[A], jobs: int = 1) -> I
         yield from map(work, items)
         return
     left, results = iter(items), deque[Future[Any]]()
-    executor = get_reusable_executor(max_workers=others, env=ONE_THREAD)
+    executor = get_memmapping_executor(others, env=ONE_THREAD)
     try:
         with threadpool_limits(1):
             for item in left:
