@@ -382,7 +382,7 @@ def test_dates_mean_hours_and_weekdays(model, tmp_path):
 
 
 def test_days_in_eight_digits_are_dates_and_other_numbers_are_not(tmp_path):
-    """20240304 and the days after it; not numbers among which one is no day."""
+    """20240304 and the days after it; not numbers of which one is not a day."""
     days = visits()["when"].dt.normalize()
     fit(pd.DataFrame({"when": days, "amount": visits()["amount"]}), tmp_path)
     expected = score(pd.DataFrame({"when": days, "amount": visits()["amount"]}), tmp_path)[0]["score"]
