@@ -223,7 +223,7 @@ def test_texts_that_name_the_rows_or_are_dates_are_warned_about():
 
 def test_a_table_that_has_changed_is_refused_by_its_column():
     encoder = rk.TableEncoder().fit(visits())
-    with pytest.raises(ValueError, match=r"Column count must hold numbers, as in training: .*'many'"):
+    with pytest.raises(ValueError, match=r"Column count must hold numbers, as in training: .*many"):
         encoder.transform(visits().assign(count="many"))
     with pytest.raises(ValueError, match="X lacks 1 of the 6 columns of fit: 'open' is the first"):
         encoder.transform(visits().drop(columns="open"))

@@ -66,7 +66,7 @@ def _kind(column: Any) -> str | None:
 
     if is_bool_dtype(column) or column.dtype.name in ("category", "string", "str"):
         return CATEGORY
-    if is_datetime64_any_dtype(column):
+    if is_datetime64_any_dtype(column) or column.dtype.kind == "M":  # pandas 2.2 does not count those of pyarrow
         return DATE
     if is_numeric_dtype(column):
         return None if is_complex_dtype(column) else NUMBER
