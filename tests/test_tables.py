@@ -220,6 +220,24 @@ def test_rows_of_any_length_are_read(columns, tmp_path):
     np.testing.assert_array_equal(found.to_numpy(dtype=np.int64), rows)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory that a process may take")
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_memory_does_not_grow_with_the_square_of_the_number_of_columns(ending, tmp_path):
+    """Two rows of 20,000 columns are read in 2 GB of memory; pyarrow's own way to pandas takes more in most of its versions."""
+    wide = pd.DataFrame(np.arange(40_000).reshape(2, 20_000), columns=[f"c{number}" for number in range(20_000)])
+    path = tmp_path / f"wide.{ending}"
+    wide.to_csv(path, index=False) if ending == "csv" else wide.to_parquet(path)
+    code = """if True:
+        import sys, resource
+        from pathlib import Path
+        from refkernel.tables import CsvFormat
+        from refkernel.tables.reading import open_table
+        resource.setrlimit(resource.RLIMIT_DATA, (2 << 30, 2 << 30))
+        print(sum(map(len, open_table(Path(sys.argv[1]), CsvFormat()).blocks())))"""
+    found = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True)
+    assert found.stdout == "2\n", found.stderr
+
+
 def test_without_pyarrow_the_result_is_the_same(mixed, tmp_path, monkeypatch):
     """The readers and writers of Python and pandas are the oracle of Arrow's."""
     arguments = ("--impute", "median", "--drop", "id")

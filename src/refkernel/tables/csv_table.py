@@ -15,6 +15,7 @@ from ..exceptions import TableError
 from . import text_files
 from .delimiters import DELIMITERS, find_delimiter, first_row, header_of
 from .form import BLOCK_ROWS, CsvFormat
+from .frames import arrow_frame
 from .headers import ask_for_header, checked_names, is_number
 from .text_files import blocks_of_bytes, encoding_of, is_gzip, lone_returns, not_decoded, open_text, sample_of
 
@@ -74,7 +75,7 @@ class CsvTable:
             with pa.OSFile(str(self.path)) as file:
                 self._position = lambda: file.tell() if not file.closed else self._size
                 for rows in _joined(self._arrow_reader(pa.CompressedInputStream(file, "gzip") if is_gzip(self.path) else file)):
-                    yield rows.to_pandas(types_mapper=pd.ArrowDtype)
+                    yield arrow_frame(rows.columns, self.names)
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             if not sum(map(len, self._python_blocks())):  # it names the line; Arrow wants a row after the header
                 return

@@ -10,6 +10,7 @@ import pandas as pd
 
 from ..exceptions import TableError
 from .form import BLOCK_ROWS
+from .frames import arrow_frame
 from .headers import checked_names
 
 try:
@@ -46,7 +47,7 @@ class ParquetTable:
         self._read = 0
         for batch in self._file.iter_batches(batch_size=BLOCK_ROWS):
             self._read += batch.num_rows
-            yield pa.table(self._checked(batch.columns, self.names), names=self.names).to_pandas(types_mapper=pd.ArrowDtype)
+            yield arrow_frame(self._checked(batch.columns, self.names), self.names)
 
     def __len__(self) -> int:
         return int(self._rows)
@@ -55,7 +56,7 @@ class ParquetTable:
         """All rows of one column, of a file whose columns are not nested."""
         chunks = self._file.reader.read_column(self.names.index(name)).chunks
         chunks = self._checked(chunks, [name] * len(chunks))
-        return pa.table([pa.chunked_array(chunks)], names=[name]).to_pandas(types_mapper=pd.ArrowDtype)[name]
+        return arrow_frame([pa.chunked_array(chunks)], [name])[name]
 
     def _checked(self, columns: Any, names: list[str]) -> list[Any]:
         """Dictionaries as what they stand for; an error where texts are not UTF-8, which Arrow does not look at when it reads them."""
