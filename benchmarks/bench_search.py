@@ -7,7 +7,6 @@ needs the authors' data (REFKERNEL_DATA, or a download); without it the row is l
 from __future__ import annotations
 
 import argparse
-import copy
 import os
 import time
 import warnings
@@ -17,7 +16,7 @@ from unittest import mock
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -25,6 +24,7 @@ from sklearn.pipeline import make_pipeline
 import refkernel as rk
 from refkernel._dual import path
 from refkernel._factor import tridiagonal, whitening
+from refkernel._jit import compiler
 from refkernel.datasets import load_task
 from refkernel.metrics import gmean_scorer
 from refkernel.model_selection import grams
@@ -73,6 +73,14 @@ def largest_difference(ours, theirs):
     return max(np.abs(ours.cv_results_[name] - theirs.cv_results_[name]).max() for name in names)
 
 
+def copies(arguments):
+    return [np.copy(a, order="K") if isinstance(a, np.ndarray) else a for a in arguments]
+
+
+def with_itself(A):
+    return np.matmul(A, A.T)  # BLAS computes each pair once
+
+
 def recorded_calls(search, X, y):
     """The LAPACK and BLAS calls of a search, recorded in one run of it, and the calls of its compiled solver."""
     calls, solves = [], []
@@ -82,13 +90,15 @@ def recorded_calls(search, X, y):
         solve(*arguments)
 
     class Recorder:
-        """Stands for scipy's ``lapack``."""
+        """Stands for scipy's ``lapack`` or ``blas``."""
+
+        def __init__(self, module):
+            self.module = module
 
         def __getattr__(self, name):
             def recorded(*arrays, **options):
-                again = {option: value for option, value in options.items() if option != "overwrite_a"}
-                calls.append((getattr(lapack, name), [copy.deepcopy(array) for array in arrays], again))
-                return getattr(lapack, name)(*arrays, **options)
+                calls.append((getattr(self.module, name), copies(arrays), options))
+                return getattr(self.module, name)(*arrays, **options)
 
             return recorded
 
@@ -115,7 +125,8 @@ def recorded_calls(search, X, y):
             if self._L is None:
                 product(K_ZR, self._U)
             Phi = super().features(K_ZR)
-            product(Phi, Phi[:-tested].T)
+            calls.append((with_itself, [Phi[:-tested]], {}))
+            product(Phi[-tested:], Phi[:-tested].T)
             return Phi
 
         def _rows(self, K_ZR):
@@ -127,8 +138,9 @@ def recorded_calls(search, X, y):
     tested, n = max(len(test) for _, test in search.cv), round(0.8 * np.sum(y == 1))
     solve = path.solve_problems
     with (
-        mock.patch.object(tridiagonal, "lapack", Recorder()),
-        mock.patch.object(whitening, "lapack", Recorder()),
+        mock.patch.object(tridiagonal, "lapack", Recorder(lapack)),
+        mock.patch.object(whitening, "lapack", Recorder(lapack)),
+        mock.patch.object(whitening, "blas", Recorder(blas)),
         mock.patch.object(grams, "Whitening", Recorded),
         mock.patch.object(path, "solve_problems", recorded_solve),
     ):
@@ -142,7 +154,7 @@ def recorded_calls(search, X, y):
 
 
 def seconds_of(calls):
-    calls = [(call, copy.deepcopy(arguments), options) for call, arguments, options in calls]  # some overwrite them
+    calls = [(call, copies(arguments), options) for call, arguments, options in calls]  # some overwrite them
     start = time.perf_counter()
     for call, arguments, options in calls:
         call(*arguments, **options)
@@ -267,6 +279,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--agreement", action="store_true")
     warnings.simplefilter("ignore")
+    compiler.patience = 0.0  # small problems are measured too, compiled as they are in the long run
     first = load_task("Iris1")
     pair(*searched(rk.SVDD, "case2"), first.X_train, first.y_train)  # compiles what both use
     if parser.parse_args().agreement:

@@ -38,14 +38,32 @@ def in_blocks(make: Callable[[int], Callable[[Any], Any]], X: Any, out: np.ndarr
     ``make`` is called once in each thread; the function that it returns may reuse its buffers. ``columns`` is the number of values
     computed for each row. A function that is not ``thread_safe`` is a user's: it gets the rows without padding, in one thread.
     """
+
+    def make_filling(rows: int) -> Callable[[Any, np.ndarray], None]:
+        function = make(rows)
+
+        def fill(block: Any, into: np.ndarray) -> None:
+            into[:] = function(block)[: len(into)]
+
+        return fill
+
+    return fill_blocks(make_filling, X, out, columns, thread_safe)
+
+
+def fill_blocks(
+    make: Callable[[int], Callable[[Any, np.ndarray], None]], X: Any, out: np.ndarray, columns: int, thread_safe: bool = True
+) -> np.ndarray:
+    """As ``in_blocks``, by ``make(rows)(block, into)``: a function that writes the block's results itself, without the padding's."""
     step = block_rows(columns)
 
     def fill(start: int, stop: int) -> None:
         function = make(step)
         for i in range(start, stop, step):
-            rows = np.minimum(np.arange(i, i + step), stop - 1)  # repeat the last row until the block is full
-            block = X[rows] if thread_safe and i + step > stop else X[i : min(i + step, stop)]
-            out[i : min(i + step, stop)] = function(block)[: stop - i]
+            end = min(i + step, stop)
+            block = X[i:end]
+            if thread_safe and end < i + step:
+                block = X[np.minimum(np.arange(i, i + step), stop - 1)]  # repeat the last row until the block is full
+            function(block, out[i:end])
 
     if thread_safe and X.shape[0] * columns >= MANY_ENTRIES:
         share_rows(fill, X.shape[0])

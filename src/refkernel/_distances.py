@@ -98,7 +98,8 @@ class DistancesTo:
             np.minimum(out, 0.0, out=out)
         else:
             far = np.flatnonzero(~(left[:, -2] <= FAR))  # a row's result must not depend on the rows beside it
-            out[far] = np.minimum(out[far], 0.0)
+            if far.size:
+                out[far] = np.minimum(out[far], 0.0)
         out[:, self._m :] = 0.0  # an infinite norm times 0 is NaN
         return out
 

@@ -25,19 +25,21 @@ def largest_violation(b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np
     """The largest gradient of a weight that may shrink, less the smallest of one that may grow; 0 if no pair can move."""
     g_up = np.inf
     g_down = -np.inf
-    for t in range(b.size):
-        if b[t] < upper[t]:
-            g_up = min(g_up, G[t])
-        if b[t] > lower[t]:
-            g_down = max(g_down, G[t])
+    for t in range(b.size):  # values instead of branches, which would often be predicted wrongly
+        up = G[t] if b[t] < upper[t] else np.inf
+        down = G[t] if b[t] > lower[t] else -np.inf
+        g_up = min(g_up, up)
+        g_down = max(g_down, down)
     return max(g_down - g_up, 0.0)
 
 
-@njit(interpreted=LOOP)
-def violation_for(tol: float, b: np.ndarray, G: np.ndarray, p: np.ndarray, diag: np.ndarray, lower: np.ndarray) -> float:
-    """The violation that keeps the gap well within ``tol`` of the scale, but at least what rounding can resolve."""
-    _, scale, mass = spread_and_mass(b, G, p, diag, lower)
-    return max(EXTRA_DIGITS * tol * scale / mass if mass > 0.0 else 0.0, ROUNDING * size_of_sums(b, diag, np.inf))
+@njit(interpreted=LOOP, inline="always")
+def violation_for(tol: float, scale: float, mass: float, size: float) -> float:
+    """The violation that keeps the gap well within ``tol`` of the scale, but at least what rounding can resolve.
+
+    The scale, the mass and the size of sums are those of ``spread_and_mass``.
+    """
+    return max(EXTRA_DIGITS * tol * scale / mass if mass > 0.0 else 0.0, ROUNDING * size)
 
 
 @njit(interpreted=LOOP)
@@ -56,30 +58,6 @@ def size_of_sums(b: np.ndarray, diag: np.ndarray, most: float) -> float:
 
 
 @njit(interpreted=LOOP)
-def far_size(b: np.ndarray, diag: np.ndarray) -> float:
-    """The |K_ii| beyond which a sample is far away: STALE times the square of the mean sqrt |K_ii| by weight.
-
-    A far sample needs next to no weight to be on the boundary: that weight matters to its own gradient alone. (The mean of |K_ii| would
-    follow such a sample: a weight of 1e-35 times its 1e70.)
-    """
-    weighted, weights = 0.0, 0.0
-    for t in range(b.size):
-        weighted += abs(b[t]) * np.sqrt(abs(diag[t]))
-        weights += abs(b[t])
-    root = weighted / weights if weights > 0.0 else np.inf
-    return STALE * root * root
-
-
-@njit(interpreted=LOOP)
-def is_stale(b: np.ndarray, diag: np.ndarray) -> bool:
-    """Whether some samples are so far away that moves through them may have left their rounding in the gradient."""
-    largest = 0.0
-    for t in range(b.size):
-        largest = max(largest, abs(diag[t]))
-    return largest > far_size(b, diag)
-
-
-@njit(interpreted=LOOP)
 def certify(
     b: np.ndarray, G: np.ndarray, p: np.ndarray, diag: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> tuple[float, float, float, float, float, float]:
@@ -88,15 +66,13 @@ def certify(
     ``shortfall`` is rho less the smallest gradient of a weight that may grow: 0 at the optimum. With a threshold lowered by it, only
     samples at their upper bound are outside.
     """
-    quadratic, scale, _ = spread_and_mass(b, G, p, diag, lower)
+    quadratic, scale, _, size, far = spread_and_mass(b, G, p, diag, lower)
+    if far < np.inf:
+        size = size_of_sums(b, diag, far)
     rho = multiplier(b, G, lower, upper)
     gap = duality_gap(rho, b, G, lower, upper)
-    smallest = np.inf
-    for t in range(b.size):
-        if b[t] < upper[t]:
-            smallest = min(smallest, G[t])
-    shortfall = max(rho - smallest, 0.0)
-    return rho, quadratic, scale, gap / scale if scale > 0.0 else 0.0, size_of_sums(b, diag, far_size(b, diag)), shortfall
+    shortfall = max(rho - smallest_growing(b, G, upper), 0.0)
+    return rho, quadratic, scale, gap / scale if scale > 0.0 else 0.0, size, shortfall
 
 
 @njit(interpreted=LOOP)
@@ -128,52 +104,70 @@ def gap_at(rho: float, b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: n
     """A bound on how far the objective can still fall: Σ (b - lower)(G - rho)₊ + (upper - b)(rho - G)₊, for any rho."""
     gap = 0.0
     for t in range(b.size):
-        if G[t] > rho:
-            gap += (b[t] - lower[t]) * (G[t] - rho)
-        else:
-            gap += (upper[t] - b[t]) * (rho - G[t])
+        gap += (b[t] - lower[t]) * (G[t] - rho) if G[t] > rho else (upper[t] - b[t]) * (rho - G[t])
     return gap
 
 
 @njit(interpreted=LOOP)
 def duality_gap(rho: float, b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
     """The smaller of two valid bounds: at rho, and at the smallest gradient of a weight that may grow (at most violation · mass)."""
-    g_up = np.inf
-    for t in range(b.size):
-        if b[t] < upper[t]:
-            g_up = min(g_up, G[t])
+    g_up = smallest_growing(b, G, upper)
     if g_up == np.inf:
         return 0.0
     return min(gap_at(rho, b, G, lower, upper), gap_at(g_up, b, G, lower, upper))
 
 
 @njit(interpreted=LOOP)
-def spread_and_mass(b: np.ndarray, G: np.ndarray, p: np.ndarray, diag: np.ndarray, lower: np.ndarray) -> tuple[float, float, float]:
-    """The problem's own scale and the weight that can move: (b'Kb, scale, Σ (b - lower)).
+def smallest_growing(b: np.ndarray, G: np.ndarray, upper: np.ndarray) -> float:
+    """The smallest gradient of a weight that may grow; inf if there is none."""
+    g_up = np.inf
+    for t in range(b.size):
+        g_up = min(g_up, G[t] if b[t] < upper[t] else np.inf)
+    return g_up
+
+
+@njit(interpreted=LOOP)
+def spread_and_mass(
+    b: np.ndarray, G: np.ndarray, p: np.ndarray, diag: np.ndarray, lower: np.ndarray
+) -> tuple[float, float, float, float, float]:
+    """The problem's own scale and the weight that can move: (b'Kb, scale, Σ (b - lower), size of sums, far).
 
     scale = ½ |Σb · Σ b_i K_ii - b'Kb|: half the weighted spread of the samples in the kernel's space. It scales with the kernel and
     does not change if all samples are shifted together. Samples far away do not count: their spread would hide that of all others.
+
+    Samples with |K_ii| > far are far away; far is inf if there are none. It is STALE times the square of the mean sqrt |K_ii| by weight.
+    (The mean of |K_ii| would follow such a sample: a weight of 1e-35 times its 1e70.) A far sample needs next to no weight to be on the
+    boundary, and that weight matters to its own gradient alone; but moves through it may leave its rounding in all gradients.
     """
-    most = far_size(b, diag)
-    quadratic = 0.0
-    far_quadratic = 0.0
-    weighted_diag = 0.0
-    total = 0.0
-    size = 0.0
-    weights = 0.0
-    mass = 0.0
+    quadratic, weighted_diag, total, size, weights, mass, roots, heaviest, largest = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for t in range(b.size):
+        weight, root = abs(b[t]), np.sqrt(abs(diag[t]))
         quadratic += b[t] * (G[t] - p[t])
+        weighted_diag += b[t] * diag[t]
+        total += b[t]
+        size += abs(b[t] * diag[t])
+        weights += weight
         mass += b[t] - lower[t]
-        if abs(diag[t]) > most:
-            far_quadratic += b[t] * (G[t] - p[t])
-        else:
-            weighted_diag += b[t] * diag[t]
-            total += b[t]
-            size += abs(b[t] * diag[t])
-            weights += abs(b[t])
-    scale = max(0.5 * abs(total * weighted_diag - (quadratic - far_quadratic)), SCALE_FLOOR * 0.5 * weights * size)
-    return quadratic, scale, mass
+        roots += weight * root
+        heaviest = max(heaviest, root if weight > 0.0 else 0.0)
+        largest = max(largest, abs(diag[t]))
+    mean = roots / weights if weights > 0.0 else np.inf
+    far, near_quadratic = STALE * mean * mean, quadratic
+    if largest > far:
+        far_quadratic, weighted_diag, total, size, weights = 0.0, 0.0, 0.0, 0.0, 0.0
+        for t in range(b.size):
+            if abs(diag[t]) > far:
+                far_quadratic += b[t] * (G[t] - p[t])
+            else:
+                weighted_diag += b[t] * diag[t]
+                total += b[t]
+                size += abs(b[t] * diag[t])
+                weights += abs(b[t])
+        near_quadratic = quadratic - far_quadratic
+    else:
+        far = np.inf
+    scale = max(0.5 * abs(total * weighted_diag - near_quadratic), SCALE_FLOOR * 0.5 * weights * size)
+    return quadratic, scale, mass, roots * heaviest, far
 
 
 def typical_size(diag: np.ndarray) -> np.ndarray:

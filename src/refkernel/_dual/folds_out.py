@@ -64,7 +64,7 @@ def _leave_out(
     lower[out] = upper[out] = b[out] = 0.0
     upper *= problem.upper.sum() / upper.sum()
     b[b > 0.0] *= (problem.total - b[b < 0.0].sum()) / b[b > 0.0].sum() if (b > 0.0).any() else 1.0
-    change_total(b, np.argsort(G), lower, upper, problem.total)
+    change_total(b, G, lower, upper, problem.total)
     moved = np.flatnonzero(b != b_all)
     rows.add(G, moved, b[moved] - b_all[moved])
     without = DualProblem(problem.p, lower, upper, problem.total)

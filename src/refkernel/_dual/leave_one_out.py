@@ -19,7 +19,7 @@ from .._threads import one_blas_thread, share_rows
 from .certificate import certify
 from .newton import DEPENDENT, factorise_free, free_weights
 from .problem import DualProblem
-from .problems import ascending, change_total, curvature_floor
+from .problems import change_total, curvature_floor
 from .solver import WHOLE, Rule, solve_again
 from .sources import Source, in_single_precision
 from .working_sets import solve_by_working_sets
@@ -280,7 +280,7 @@ def _starts(
         if abs(left) > 1e-14 * total:
             for t in range(n):
                 before[t] = b[t]
-            change_total(b, ascending(g), low, up, total)
+            change_total(b, g, low, up, total)
             for t in range(n):
                 if b[t] != before[t]:
                     for s in range(n):
@@ -310,7 +310,7 @@ def _leave_out_one(
     b[i] = 0.0
     rows.add(G, np.array([i]), -b_all[i : i + 1])
     before = b.copy()
-    change_total(b, np.argsort(G), lower, upper, problem.total)
+    change_total(b, G, lower, upper, problem.total)
     moved = np.flatnonzero(b != before)
     rows.add(G, moved, b[moved] - before[moved])
     without = DualProblem(problem.p, lower, upper, problem.total)

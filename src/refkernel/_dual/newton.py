@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from .._jit import DRIVER, LOOP, njit
-from .certificate import far_size
 
 DEPENDENT = 1e-11
 """A sample counts as dependent if its part outside the span of the others is below this share of the kernel's size."""
@@ -193,17 +192,13 @@ def drop(U: np.ndarray, r: int, c: int) -> None:
 
 
 @njit(interpreted=LOOP)
-def snap(b: np.ndarray, diag: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
+def snap(b: np.ndarray, diag: np.ndarray, far: float, lower: np.ndarray, upper: np.ndarray) -> None:
     """Put weights that rounding left a hair off a bound onto it, so that "free" is an exact notion. Mutates b.
 
-    The hair is thinner for samples far away, whose gradients feel it.
+    The hair is thinner for samples with |K_ii| > far, whose gradients feel it.
     """
-    most = far_size(b, diag)
     for t in range(b.size):
         margin = AT_BOUND * (upper[t] - lower[t])
-        if abs(diag[t]) > most:
-            margin *= most / abs(diag[t])
-        if b[t] <= lower[t] + margin:
-            b[t] = lower[t]
-        elif b[t] >= upper[t] - margin:
-            b[t] = upper[t]
+        margin = margin * (far / abs(diag[t])) if abs(diag[t]) > far else margin
+        low, high = b[t] <= lower[t] + margin, b[t] >= upper[t] - margin
+        b[t] = lower[t] if low else upper[t] if high else b[t]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .._jit import DRIVER, LOOP, njit
-from .certificate import certify, largest_violation, typical_size, violation_for
-from .moves import fill
+from .certificate import certify, largest_violation, spread_and_mass, typical_size, violation_for
+from .moves import fill, largest, last_index
 from .whole import gradient, solve_whole
 
 GIVEN, COMPUTED, FOLLOWING, FIRST = 0, 1, 2, 3
@@ -51,7 +51,6 @@ def solve_problems(
     p is (s × q × n); bounds are (q × n), floor (s), the rest (q). Problems that stop by LIBSVM's rule use ``K_single``.
     """
     q, n = upper.shape
-    nothing = np.zeros(n)
     in_order = np.empty(n, np.intp)
     for t in range(n):
         in_order[t] = t
@@ -70,13 +69,16 @@ def solve_problems(
                 for t in range(n):
                     b[t] = min(total[k] / most, 1.0) * up[t]
                 gradient(Q, linear, b, g)
-                alike = largest_violation(b, g, low, up) <= violation_for(tol[k], b, g, linear, diag[s], low)
+                _, scale, mass, size, _ = spread_and_mass(b, g, linear, diag[s], low)
+                alike = largest_violation(b, g, low, up) <= violation_for(tol[k], scale, mass, size)
                 if not alike:
-                    fill(b, ascending(g), nothing, up, total[k])
+                    for t in range(n):
+                        b[t] = 0.0
+                    change_total(b, g, low, up, total[k])
             elif begin[k] == FOLLOWING:
                 for t in range(n):
                     b[t] = rescaled(B[s, k - 1, t], lower[k - 1, t], upper[k - 1, t], low[t], up[t])
-                change_total(b, ascending(G[s, k - 1]), low, up, total[k])
+                change_total(b, G[s, k - 1], low, up, total[k])
             if begin[k] != GIVEN:
                 gradient(Q, linear, b, g)
             finite = True
@@ -100,45 +102,28 @@ def rescaled(b: float, lower_before: float, upper_before: float, lower: float, u
 
 
 @njit(interpreted=LOOP)
-def ascending(values: np.ndarray) -> np.ndarray:
-    """The indices that sort values; equal ones keep their order. (A merge sort: NumPy's takes numba seconds to compile.)"""
-    n = values.size
-    order, merged = np.empty(n, np.intp), np.empty(n, np.intp)
-    for t in range(n):
-        order[t] = t
-    width = 1
-    while width < n:
-        for begin in range(0, n, 2 * width):
-            left, middle, end = begin, min(begin + width, n), min(begin + 2 * width, n)
-            right = middle
-            for k in range(begin, end):
-                if left < middle and (right >= end or not values[order[right]] < values[order[left]]):
-                    merged[k] = order[left]
-                    left += 1
-                else:
-                    merged[k] = order[right]
-                    right += 1
-        order, merged = merged, order
-        width *= 2
-    return order
+def change_total(b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray, total: float) -> None:
+    """Bring the sum of lower <= b <= upper to total: raise weights of the smallest gradients, or lower those of the largest. Mutates b.
 
-
-@njit(interpreted=LOOP)
-def change_total(b: np.ndarray, order: np.ndarray, lower: np.ndarray, upper: np.ndarray, total: float) -> None:
-    """Bring the sum of lower <= b <= upper to total: raise the first in order, or lower the last. Mutates b."""
+    Of equal gradients the first is raised first, and the last lowered first.
+    """
+    n = b.size
     left = total
-    for t in range(b.size):
+    for t in range(n):
         b[t] = min(b[t], upper[t])
         left -= b[t]
-    for k in range(b.size):
-        if left > 0.0:
-            t = order[k]
-            step = min(upper[t] - b[t], left)
-            b[t] = upper[t] if step == upper[t] - b[t] else b[t] + step
-        else:
-            t = order[b.size - 1 - k]
-            step = max(lower[t] - b[t], left)
-            b[t] = lower[t] if step == lower[t] - b[t] else b[t] + step
-        left -= step
-        if left == 0.0:
+    wish = np.empty(n)  # how much a weight wants to move; -inf if it cannot
+    raised = left > 0.0
+    for t in range(n):  # from the last to the first where weights are raised: ties go to the last place
+        wish[n - 1 - t if raised else t] = (-G[t] if b[t] < upper[t] else -np.inf) if raised else (G[t] if b[t] > lower[t] else -np.inf)
+    while left != 0.0:
+        most = largest(wish)
+        if most == -np.inf:
             break
+        place = last_index(wish, most)
+        wish[place] = -np.inf
+        t = n - 1 - place if raised else place
+        room = (upper[t] if raised else lower[t]) - b[t]
+        step = min(room, left) if raised else max(room, left)
+        b[t] = (upper[t] if raised else lower[t]) if step == room else b[t] + step
+        left -= step

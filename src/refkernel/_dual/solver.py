@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from .._threads import one_blas_thread
-from .certificate import EXTRA_DIGITS, certify, largest_violation, violation_for
+from .certificate import EXTRA_DIGITS, certify, largest_violation, spread_and_mass, violation_for
 from .moves import fill
 from .problem import DualProblem, Solution
 from .problems import FACTS, GIVEN, OVERFLOWS, curvature_floor, solve_problems
@@ -114,7 +114,8 @@ def _begin(problem: DualProblem, K: np.ndarray, diag: np.ndarray, tol: float, li
     if not libsvm:
         b = min(problem.total / np.cumsum(upper)[-1], 1.0) * upper  # summed in order, as compiled code does
         whole_gradient(K, p, b, G)
-        if largest_violation(b, G, lower, upper) <= violation_for(float(tol), b, G, p, diag, lower):
+        _, scale, mass, size, _ = spread_and_mass(b, G, p, diag, lower)
+        if largest_violation(b, G, lower, upper) <= violation_for(float(tol), scale, mass, size):
             return b, G
         order, least = np.argsort(G, kind="stable"), np.zeros(n)
     fill(b, order, least, upper, float(problem.total))

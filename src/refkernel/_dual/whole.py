@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .._jit import DRIVER, LOOP, njit
-from .certificate import EXTRA_DIGITS, duality_gap, is_stale, largest_violation, multiplier, spread_and_mass, violation_for
-from .moves import smo
+from .certificate import EXTRA_DIGITS, duality_gap, largest_violation, multiplier, spread_and_mass, violation_for
+from .moves import add_rows, smo
 from .newton import MOST_FREE, polish, snap
 
 COARSE = 1e5
@@ -52,7 +52,8 @@ def solve_whole(
     moves = 0
     turns = 0
     curvature_met = np.inf
-    eps = tol if libsvm else violation_for(tol, b, G, p, diag, lower)
+    _, scale, mass, size, far = spread_and_mass(b, G, p, diag, lower)
+    eps = tol if libsvm else violation_for(tol, scale, mass, size)
     goal = eps if libsvm else COARSE * eps
     turn = LIBSVM_TURN if libsvm else max(int(MOVES_PER_TURN * b.size), 8)
     violation = largest_violation(b, G, lower, upper)
@@ -62,30 +63,31 @@ def solve_whole(
         moves += made
         turns += 1
         curvature_met = min(curvature_met, met)
+        complete = libsvm or polish(K, b, G, lower, upper, MOST_FREE if turns < STUBBORN else b.size)
+        _, scale, mass, size, far = spread_and_mass(b, G, p, diag, lower)
         if libsvm:
             solved = violation <= eps
             continue
-        complete = polish(K, b, G, lower, upper, MOST_FREE if turns < STUBBORN else b.size)
-        eps = violation_for(tol, b, G, p, diag, lower)  # the problem's scale is known better as the weights settle
+        eps = violation_for(tol, scale, mass, size)  # the problem's scale is known better as the weights settle
         goal = eps
         solved = complete and largest_violation(b, G, lower, upper) <= eps
         if not solved and turns % PATIENCE == 0:
-            _, _, mass = spread_and_mass(b, G, p, diag, lower)
             enough = eps * mass if turns < 10 * PATIENCE else eps * mass / EXTRA_DIGITS
             solved = duality_gap(multiplier(b, G, lower, upper), b, G, lower, upper) <= enough
-        if solved and is_stale(b, diag):
+        if solved and far < np.inf:
             gradient(K, p, b, G)
             solved = largest_violation(b, G, lower, upper) <= eps or turns >= 10 * PATIENCE
-    snap(b, diag, lower, upper)
+    snap(b, diag, far, lower, upper)
     return moves, solved, curvature_met
 
 
 @njit(interpreted=LOOP)
 def gradient(K: np.ndarray, p: np.ndarray, b: np.ndarray, G: np.ndarray) -> None:
     """G = Kb + p. Mutates G."""
+    support, weights = np.empty(b.size, np.intp), np.empty(b.size)
+    count = 0
     for t in range(b.size):
         G[t] = p[t]
-    for i in range(b.size):
-        if b[i] != 0.0:
-            for t in range(b.size):
-                G[t] += b[i] * K[i, t]
+        support[count], weights[count] = t, b[t]
+        count += b[t] != 0.0
+    add_rows(K, support[:count], weights, G)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .certificate import is_stale, largest_violation, violation_for
+from .certificate import largest_violation, spread_and_mass, violation_for
 from .moves import smo
 from .newton import MOST_FREE, free_weights, polish, snap
 from .problem import DualProblem
@@ -37,19 +37,21 @@ def solve_by_working_sets(
         made = 1
         while made > 0 and moves < limit:
             if stopping == "relative":
-                eps = violation_for(tol, b, G, problem.p, rows.diag, problem.lower)
+                _, scale, mass, size, _ = spread_and_mass(b, G, problem.p, rows.diag, problem.lower)
+                eps = violation_for(tol, scale, mass, size)
             most = min(limit - moves, PATIENCE * rows.n)
             improve = _improve_widely if stopping == "relative" and sets + moves / rows.n >= PATIENCE else _improve
             made, met = improve(problem, rows, b, G, eps, floor, most)
             moves, sets, curvature = moves + made, sets + 1, min(curvature, met)
-        if stopping == "libsvm" or not is_stale(b, rows.diag):
+        *_, far = spread_and_mass(b, G, problem.p, rows.diag, problem.lower)
+        if stopping == "libsvm" or far == np.inf:
             break
         G[:] = gradient(problem, rows, b)
         if largest_violation(b, G, problem.lower, problem.upper) <= eps or moves >= limit:
             break
     if stopping == "relative":
         _polish(problem, rows, b, G)
-    snap(b, rows.diag, problem.lower, problem.upper)
+    snap(b, rows.diag, far, problem.lower, problem.upper)
     return moves, largest_violation(b, G, problem.lower, problem.upper) <= eps, curvature
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._dual.certificate import certify
+from .._dual.certificate import certify, spread_and_mass
 from .._dual.newton import snap
 from .._dual.problem import SUM_PRECISION, DualProblem, Solution
 from .._dual.solver import solve
@@ -37,8 +37,9 @@ def solve_features(problem: DualProblem, rows: Features, tol: float = 1e-6) -> S
     held = HeldRows(rows.Phi, rows.diag, problem)
     best = Search(held, problem.total, rows.n, _start(held, tol), tol).optimum()
     b = best.weights(held)
-    snap(b, rows.diag, problem.lower, problem.upper)
     G = held.gradient(best.point.w)
+    *_, far = spread_and_mass(b, G, problem.p, rows.diag, problem.lower)
+    snap(b, rows.diag, far, problem.lower, problem.upper)
     rho, quadratic, scale, gap, size_of_sums, shortfall = certify(b, G, problem.p, rows.diag, problem.lower, problem.upper)
     if not (gap <= tol and abs(b.sum() - problem.total) <= FEASIBLE * np.abs(b).sum()):
         return solve(problem, rows, tol=tol)

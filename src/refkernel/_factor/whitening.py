@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from .centring import centred, column_means
 from .checks import check_rank, check_references
@@ -69,9 +70,8 @@ class Whitening:
         self.center, self._first, self._shares = center, first, counts / m
         self._dropped: np.ndarray | None = None
         self.mu = column_means(K_RR, counts) if center else np.zeros(len(K_RR))
-        weights = 1.0 if self._roots is None else np.outer(self._roots, self._roots)
-        K = centred(K_RR, self.mu, counts) if center else K_RR * weights
-        self._L = _cholesky_above(K + (K.trace() / m) * weights / m if center else K.copy(), floor)
+        K = centred(K_RR, self.mu, counts) if center else K_RR * self._weights(1.0)
+        self._L = _cholesky_above(K + self._weights(K.trace() / m / m) if center else K.copy(), floor)
         self.whole = self._L is not None
         self.rank = len(K) - bool(center)
         if self.whole:
@@ -81,6 +81,10 @@ class Whitening:
         if self.rank == 0:
             check_rank(0, m, floor, np.linalg.eigvalsh(K)[-1])
 
+    def _weights(self, size: float) -> Any:
+        """size · W^½ 11' W^½, or a number if no reference repeats another."""
+        return size if self._roots is None else np.outer(size * self._roots, self._roots)
+
     def _truncate(self, K: np.ndarray, floor: float) -> None:
         m = len(K)
         found = low_rank_eigenpairs(K, floor) if m > LARGE else None
@@ -89,7 +93,7 @@ class Whitening:
             self.rank = tridiagonal.above
             if 0 < m - self.rank <= FEW_BELOW * m:
                 lam, N = tridiagonal.eigenpairs_below()
-                self._L, refused = lapack.dpotrf((K + (K.trace() / m * N) @ N.T).T, lower=1, clean=0)
+                self._L, refused = lapack.dpotrf((K + (K.trace() / m * N) @ N.T).T, lower=1, clean=0, overwrite_a=1)
                 if not refused:
                     self._dropped = N
                     self._set_first(K, lam)
@@ -146,8 +150,8 @@ class Whitening:
         return columns if self._roots is None else columns / self._roots[self._first]
 
     def _solved(self, rows: np.ndarray) -> np.ndarray:
-        """rows L^-T. Overwrites the rows."""
-        return lapack.dtrtrs(self._L, rows.T, lower=1, overwrite_b=1)[0].T
+        """rows L^-T."""
+        return blas.dtrsm(1.0, self._L, np.asfortranarray(rows), side=1, lower=1, trans_a=1, overwrite_b=1)
 
 
 @functools.lru_cache(maxsize=256)

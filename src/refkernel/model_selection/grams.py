@@ -162,8 +162,10 @@ class Samples:
             K_ZX[self.n :], diag_test[:] = whitening.with_first(K_ZR)
         else:
             Phi = whitening.features(K_ZR)
-            np.matmul(Phi, Phi[: self.n].T, out=K_ZX)
-            np.einsum("ij,ij->i", Phi[self.n :], Phi[self.n :], out=diag_test)
+            train, test = Phi[: self.n], Phi[self.n :]
+            np.matmul(train, train.T, out=K_ZX[: self.n])  # each pair once
+            np.matmul(test, train.T, out=K_ZX[self.n :])
+            np.einsum("ij,ij->i", test, test, out=diag_test)
 
     def whole(self, kernel: Kernel) -> tuple[np.ndarray, np.ndarray | None]:
         """Compute the kernel matrix of training and test samples together, for one base kernel.
