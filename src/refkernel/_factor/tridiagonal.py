@@ -12,7 +12,7 @@ from scipy.linalg import lapack
 from .._jit import njit
 
 FEWEST_BELOW = 0.05
-"""Find eigenvectors below the floor one by one if they are at most this share of m, and all together otherwise."""
+"""Find eigenvalues below the floor one by one if they are at most this share of m, and all together otherwise."""
 
 NEGLIGIBLE = 1e-17
 """A component of an eigenvector this small is lost in the rounding of the others."""
@@ -55,15 +55,19 @@ class Tridiagonal:
         return lam[lam.size - kept :], self._turned(S[:, S.shape[1] - kept :])
 
     def eigenpairs_below(self) -> tuple[np.ndarray, np.ndarray]:
-        """The other eigenpairs, in any order."""
+        """The other eigenpairs, in any order; best if they are few: their eigenvectors are found one by one."""
         m = self._d.size
         below = m - self.above
+        if below == 0:
+            return np.empty(0), np.empty((m, 0))
         e = self._e[: max(m - 1, 1)]
-        failed = True
-        if 0 < below <= FEWEST_BELOW * m:
+        if below <= FEWEST_BELOW * m:
             _, lam, block, split, failed = lapack.dstebz(self._d, e, 2, 0.0, 0.0, 1, below, 0.0, "B")  # 2: by their numbers
-            if not failed:
-                S, failed = lapack.dstein(self._d, e, lam[:below], block, split)
+        else:
+            lam, failed = lapack.dsterf(self._d, e)
+            block, split = np.ones(m, dtype=np.int32), np.full(m, m, dtype=np.int32)  # one block of all rows
+        if not failed:
+            S, failed = lapack.dstein(self._d, e, lam[:below], block, split)
         if failed:
             lam, S, _ = lapack.dstevd(self._d, e)
         return lam[:below], self._turned(S[:, :below])

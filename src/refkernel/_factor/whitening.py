@@ -103,7 +103,8 @@ class Whitening:
         lam, self._U = found
         self.rank, self._sizes = lam.size, np.sqrt(lam)
         self._U_first = self._once(self._U[self._first].T).T
-        self.K_first = (self._U_first * lam) @ self._U_first.T
+        Phi_first = self._U_first * self._sizes
+        self.K_first = Phi_first @ Phi_first.T  # each pair once
 
     def _set_first(self, K: np.ndarray, dropped: np.ndarray | None = None) -> None:
         """K_first from K less the dropped eigenvalues' part."""
