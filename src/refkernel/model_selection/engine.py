@@ -21,39 +21,40 @@ from .._timing import Clock
 from .._training import TrainingRows
 from .._validation import OUTLIER, target_mask
 from .candidates import Alone, KernelAxis, Shared, final_step
-from .grams import Grams, ReferenceSet, Samples
+from .grams import ReferenceSet, Samples
 from .paths import SolvedPaths, solve_formulations
 from .scoring import rates
 
-__all__ = ["Row", "Scores", "Task", "evaluate"]
+__all__ = ["Rows", "Scores", "Task", "evaluate"]
 
 STACK_ENTRIES = 2**20
 """Kernel matrices of several base kernels are solved together if they hold at most this many entries (8 MB)."""
 
-NO_SHARES = (np.nan, np.nan)
+NO_SHARES = np.full((1, 2), np.nan)
 """Of a search without made-up outliers, and of fits that failed."""
 
 
-class Row(NamedTuple):
-    """One candidate on one fold: number, score, seconds of fitting and scoring, what a fit would warn about, and why it failed.
+class Rows(NamedTuple):
+    """Some candidates on one fold: their numbers and scores, the seconds that fitting and scoring one of them took (shared work is split
+    evenly), and what a fit of each would warn about. If the fit failed, ``failure`` says why.
 
-    With made-up outliers, ``shares`` holds the shares of normals accepted and of made-up outliers rejected.
+    With made-up outliers, ``shares`` holds the shares of normals accepted and of made-up outliers rejected (candidates × 2).
     """
 
-    candidate: int
-    score: float
+    candidates: list[int]
+    scores: np.ndarray
     fit_time: float
     score_time: float
-    doubts: tuple[str, ...] = ()
+    doubts: list[tuple[str, ...]]
     failure: str | None = None
-    shares: tuple[float, float] = NO_SHARES
+    shares: np.ndarray = NO_SHARES
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Some candidates on one fold (times of shared work are split evenly); ``stages`` holds the fold's seconds by stage."""
+    """All candidates on one fold; ``stages`` holds the fold's seconds by stage."""
 
-    rows: list[Row]
+    rows: list[Rows]
     stages: dict[str, float]
 
 
@@ -79,11 +80,11 @@ def evaluate(
     ``reference_sets`` remembers generated references from fold to fold; results do not depend on what it holds.
     """
     fold = _Fold(task, train, test, reference_sets)
-    rows = [row for part in parts for row in (_shared_rows(part, fold) if isinstance(part, Shared) else [_alone_row(part, fold)])]
+    rows = [found for part in parts for found in (_shared_rows(part, fold) if isinstance(part, Shared) else [_alone_row(part, fold)])]
     return Scores(rows, fold.clock.stages)
 
 
-def _alone_row(part: Alone, fold: _Fold) -> Row:
+def _alone_row(part: Alone, fold: _Fold) -> Rows:
     """Fit and score one candidate on its own; if the fit fails, its score is ``error_score``."""
     scored = fold.task.error_score
     fit_time = 0.0
@@ -100,23 +101,25 @@ def _alone_row(part: Alone, fold: _Fold) -> Row:
     except Exception:
         if isinstance(scored, str):
             raise
-        return Row(part.candidate, float(scored), fit_time or fold.clock.lap("alone"), 0.0, failure=traceback.format_exc())
-    return Row(part.candidate, score, fit_time, fold.clock.lap("scoring"), getattr(final_step(model), "_doubts", ()), shares=shares)
+        failed = np.array([float(scored)])
+        return Rows([part.candidate], failed, fit_time or fold.clock.lap("alone"), 0.0, [()], traceback.format_exc())
+    doubts = getattr(final_step(model), "_doubts", ())
+    return Rows([part.candidate], np.array([score]), fit_time, fold.clock.lap("scoring"), [doubts], shares=shares)
 
 
-def _shared_rows(part: Shared, fold: _Fold) -> list[Row]:
+def _shared_rows(part: Shared, fold: _Fold) -> list[Rows]:
     """The rows of all candidates of a group; if the group cannot be solved together, each is fitted alone."""
     try:
         samples = fold.samples(part)
         if samples is not None:
-            return [row for axes in _together(part.axes, _most_axes(samples)) for row in _solved_rows(part, axes, samples, fold)]
+            return [_solved_rows(part, axes, samples, fold) for axes in _together(part.axes, _most_axes(samples))]
     except Exception:
         if isinstance(fold.task.error_score, str):
             raise
     return [_alone_row(alone, fold) for alone in part.members]
 
 
-def _solved_rows(part: Shared, axes: list[KernelAxis], samples: Samples, fold: _Fold) -> list[Row]:
+def _solved_rows(part: Shared, axes: list[KernelAxis], samples: Samples, fold: _Fold) -> Rows:
     """The rows of candidates on several base kernels with the same values of nu or C."""
     start = time.perf_counter()
     grams = samples.grams([axis.kernel for axis in axes], far=True)
@@ -126,33 +129,31 @@ def _solved_rows(part: Shared, axes: list[KernelAxis], samples: Samples, fold: _
     precision = max(samples.precision(axis.kernel) for axis in axes)
     (decisions,) = solved.decisions(grams.K_test, grams.diag_test, precision)
     fold.clock.lap("solving")
-    doubts = _doubts(axes, samples, grams, solved, precision)
+    accepts_far = decisions[:, :, -1] >= 0 if grams.far else None
+    doubts = _doubts(axes, samples, grams.K, solved, accepts_far)
     candidates = [c for axis in axes for c in axis.candidates]
     fit_time = (time.perf_counter() - start) / len(candidates)
-    decisions = decisions.reshape(len(candidates), -1)
-    scores = fold.task.scoring.of_decisions(decisions, fold.X_test, fold.y_test)
-    shares = fold.shares(decisions)
-    score_time = fold.clock.lap("scoring") / len(candidates)
-    return [Row(c, s, fit_time, score_time, d, None, shared) for c, s, d, shared in zip(candidates, scores, doubts, shares, strict=True)]
+    tested = decisions.reshape(len(candidates), -1)
+    tested = tested[:, :-1] if grams.far else tested
+    scores = fold.task.scoring.of_decisions(tested, fold.X_test, fold.y_test)
+    return Rows(candidates, scores, fit_time, fold.clock.lap("scoring") / len(candidates), doubts, shares=fold.shares(tested))
 
 
-def _doubts(axes: list[KernelAxis], samples: Samples, grams: Grams, solved: SolvedPaths, precision: float) -> list[tuple[str, ...]]:
+def _doubts(
+    axes: list[KernelAxis], samples: Samples, K: np.ndarray, solved: SolvedPaths, accepts_far: np.ndarray | None
+) -> list[tuple[str, ...]]:
     """What a fit of each candidate would warn about, by the names of DOUBTS."""
-    shape = solved.path.rho.shape
-    found = {"not converged": ~solved.converged, "degenerate": solved.degenerate}
+    degenerate = solved.degenerate
+    found = {"not converged": ~solved.converged, "degenerate": degenerate}
     if samples.references is None and samples.n <= WHOLE:
-        indefinite = [is_indefinite(axis.kernel, K.view) for axis, K in zip(axes, grams.K, strict=True)]
-        found["indefinite"] = np.repeat(np.array(indefinite)[:, None], shape[1], axis=1)
-    if grams.K_far is not None and grams.diag_far is not None:
-        (decisions,) = solved.decisions(grams.K_far[:, None, :], grams.diag_far[:, None], precision)
+        indefinite = [is_indefinite(axis.kernel, k.view) for axis, k in zip(axes, K, strict=True)]
+        found["indefinite"] = np.repeat(np.array(indefinite)[:, None], degenerate.shape[1], axis=1)
+    if accepts_far is not None:
         vanishes = np.array([axis.kernel.vanishes for axis in axes])
-        found["far samples"] = (decisions[:, :, 0] >= 0) & ~found["degenerate"] & vanishes[:, None]
-    masks = np.array(list(found.values()))
-    if not masks.any():
-        return [()] * masks[0].size
-    codes = np.tensordot(1 << np.arange(len(masks)), masks, axes=1)
-    named = {code: tuple(name for k, name in enumerate(found) if code >> k & 1) for code in set(codes.ravel().tolist())}
-    return [named[code] for code in codes.ravel().tolist()]
+        found["far samples"] = accepts_far & ~degenerate & vanishes[:, None]
+    codes = np.packbits(np.array(list(found.values())).reshape(len(found), -1), axis=0, bitorder="little")[0].tolist()
+    named = {code: tuple(name for k, name in enumerate(found) if code >> k & 1) for code in set(codes)}
+    return [named[code] for code in codes]
 
 
 def _most_axes(samples: Samples) -> int:
@@ -203,21 +204,20 @@ class _Fold:
         samples = self.task.X if self.task.given is None else range(self.task.given)
         return check_method_params(samples, self.task.fit_params, indices=self._train) if self.task.fit_params else {}
 
-    def score_of(self, model: Any, X_test: Any, y_test: Any) -> tuple[float, tuple[float, float]]:
+    def score_of(self, model: Any, X_test: Any, y_test: Any) -> tuple[float, np.ndarray]:
         """The score of a fitted model, and its shares."""
         if self.task.given is None:
             return self.task.scoring.of_model(model, X_test, y_test), NO_SHARES
         decisions = np.reshape(model.decision_function(X_test), (1, -1))
-        return float(self.task.scoring.of_decisions(decisions, X_test, y_test)[0]), self.shares(decisions)[0]
+        return float(self.task.scoring.of_decisions(decisions, X_test, y_test)[0]), self.shares(decisions)
 
-    def shares(self, decisions: np.ndarray) -> list[tuple[float, float]]:
+    def shares(self, decisions: np.ndarray) -> np.ndarray:
         """Of each row of decision values: the share of normals accepted and of made-up outliers rejected."""
         if self.task.given is None:
-            return [NO_SHARES] * len(decisions)
+            return NO_SHARES
         is_target = self.y_test != OUTLIER
         counted = is_target | (self._test >= self.task.given)  # known outliers are neither
-        accepted, rejected = rates(decisions[:, counted], is_target[counted])
-        return list(zip(accepted.tolist(), rejected.tolist(), strict=True))
+        return np.column_stack(rates(decisions[:, counted], is_target[counted]))
 
     def _preprocessed(self, part: Shared) -> tuple[Any, Any]:
         if part.key not in self._prefixes:

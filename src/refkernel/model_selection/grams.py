@@ -28,14 +28,13 @@ __all__ = ["Grams", "ReferenceSet", "Samples"]
 class Grams(NamedTuple):
     """For a stack of s kernels: K (s × n × n) of the training samples, K_test (s × t × n), and the diagonal of the t test samples.
 
-    If asked for, ``K_far`` (s × n) and ``diag_far`` (s) are those of a sample far from all references.
+    If ``far``, one more test sample follows the others: one far from all references.
     """
 
     K: np.ndarray
     K_test: np.ndarray
     diag_test: np.ndarray
-    K_far: np.ndarray | None = None
-    diag_far: np.ndarray | None = None
+    far: bool = False
 
 
 class ReferenceSet:
@@ -130,7 +129,7 @@ class Samples:
         kernels : sequence of Kernel
             The base kernels.
         far : bool, default=False
-            Under a reference map, also compute the values of a sample far from all references.
+            Under a reference map, add a test sample far from all references, as the last one.
 
         Returns
         -------
@@ -143,9 +142,7 @@ class Samples:
         for kernel, into, diag in zip(kernels, K_ZX, diag_test, strict=True):
             self._fill(kernel, into, diag, far)
             self.clock.lap("kernels" if self.references is None else "products")
-        if not far:
-            return Grams(K_ZX[:, : self.n], K_ZX[:, self.n :], diag_test)
-        return Grams(K_ZX[:, : self.n], K_ZX[:, self.n : -1], diag_test[:, :-1], K_ZX[:, -1], diag_test[:, -1])
+        return Grams(K_ZX[:, : self.n], K_ZX[:, self.n :], diag_test, far)
 
     def _fill(self, kernel: Kernel, K_ZX: np.ndarray, diag_test: np.ndarray, far: bool) -> None:
         """Write k(Z, X) and the diagonal of the test samples (and of a far one), for one base kernel."""

@@ -25,7 +25,7 @@ from .._threads import in_parallel, one_blas_thread
 from .._typing import MatrixLike, RandomStateLike
 from .._validation import OUTLIER
 from .candidates import Alone, clone_values, plan
-from .engine import Row, Scores, Task, evaluate
+from .engine import Rows, Scores, Task, evaluate
 from .made_up import with_made_up
 from .scoring import LABEL_FREE, Scoring, as_scoring
 
@@ -192,13 +192,13 @@ class OneClassGridSearch(BaseSearchCV):
             return KFold(self.cv, shuffle=True, random_state=seed)
         return _ByKind(self.cv, seed)
 
-    def _evaluate(self, parts: Sequence[Any], task: Task, splits: list[Any]) -> list[list[Row]]:
+    def _evaluate(self, parts: Sequence[Any], task: Task, splits: list[Any]) -> list[list[Rows]]:
         """The rows of all candidates, for every fold."""
         alone = effective_n_jobs(self.n_jobs) == 1
         tasks = [(fold, group) for fold in range(len(splits)) for group in ([parts] if alone else [[part] for part in parts])]
         remembered: dict[Any, Any] = {}
         arguments = ((group, task, *splits[fold], remembered) for fold, group in tasks)
-        rows: list[list[Row]] = [[] for _ in splits]
+        rows: list[list[Rows]] = [[] for _ in splits]
         self.stage_times_: dict[str, float] = {}
         with one_blas_thread():  # before any task begins: threads restore limits in any order, and must find this one
             done = itertools.starmap(evaluate, arguments) if alone else in_parallel(_evaluate_in_one_thread, arguments, self.n_jobs)
@@ -221,13 +221,13 @@ class OneClassGridSearch(BaseSearchCV):
                 self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
 
-def _report_failures(rows: list[list[Row]]) -> None:
+def _report_failures(rows: list[list[Rows]]) -> None:
     """Raise if every fit failed, and warn if some did, with each error and how often it happened."""
-    failures = [row.failure for fold in rows for row in fold if row.failure]
+    failures = [found.failure for fold in rows for found in fold if found.failure]
     if not failures:
         return
     counts = {text: failures.count(text) for text in dict.fromkeys(failures)}
-    total = sum(map(len, rows))
+    total = sum(len(found.candidates) for fold in rows for found in fold)
     reasons = "\n".join(f"{count} of {total} fits failed with:\n{text}" for text, count in counts.items())
     if len(failures) == total:
         raise ValueError(f"All the {total} fits failed. Pass error_score='raise' to stop at the first.\n{reasons}")
@@ -328,17 +328,19 @@ def _undefined_folds(y: Any, splits: list[Any], scoring: Scoring) -> list[int]:
     return undefined
 
 
-def _tabulate(candidates: list[dict[str, Any]], rows: list[list[Row]], undefined: list[int], made_up: bool) -> dict[str, Any]:
+def _tabulate(candidates: list[dict[str, Any]], rows: list[list[Rows]], undefined: list[int], made_up: bool) -> dict[str, Any]:
     """``cv_results_`` with the keys of GridSearchCV, the doubts and shares; means are over the folds that can be scored."""
-    table = np.full((5, len(candidates), len(rows)), np.nan)
+    scores, fit_time, score_time = np.full((3, len(candidates), len(rows)), np.nan)
+    shares = np.full((2, len(candidates), len(rows)), np.nan)
     doubts: list[dict[str, None]] = [{} for _ in candidates]
-    for fold, found in enumerate(rows):
-        candidate, *measured = zip(*((*row[:4], *row.shares) for row in found), strict=True)
-        table[:, candidate, fold] = measured
-        for row in found:
-            if row.doubts:
-                doubts[row.candidate].update(dict.fromkeys(row.doubts))
-    scores, fit_time, score_time, *shares = table
+    for fold, parts in enumerate(rows):
+        for found in parts:
+            scores[found.candidates, fold] = found.scores
+            fit_time[found.candidates, fold], score_time[found.candidates, fold] = found.fit_time, found.score_time
+            shares[:, found.candidates, fold] = found.shares.T
+            for candidate, names in zip(found.candidates, found.doubts, strict=True):
+                if names:
+                    doubts[candidate].update(dict.fromkeys(names))
     scores[:, undefined] = np.nan
     results: dict[str, Any] = {}
     for name, values in (("fit_time", fit_time), ("score_time", score_time)):
