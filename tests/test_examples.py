@@ -23,6 +23,7 @@ WARNINGS = (
     "ignore::PendingDeprecationWarning",
     "error::DeprecationWarning:__main__",
     "ignore:FigureCanvasAgg is non-interactive",  # plt.show() without a screen
+    "ignore:Could not find the number of physical cores",  # joblib's, in containers that do not show the processor
 )
 """Rules of python -W, of which the last that fits counts."""
 

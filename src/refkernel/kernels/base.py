@@ -222,13 +222,15 @@ class Kernel(QuickParams):
         """
         return None
 
-    def of_squared_distances(self, negative: np.ndarray) -> np.ndarray:
+    def of_squared_distances(self, negative: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Compute kernel values from distances; only for kernels with ``shares_distances``.
 
         Parameters
         ----------
         negative : ndarray of shape (n, m)
             -||x - z||² for each pair.
+        out : ndarray of shape (n, m), optional
+            Where the values go; a new array by default.
 
         Returns
         -------

@@ -163,8 +163,8 @@ class RBF(Stationary):
             return super().sums(X, Z, weights)
         return _gaussian.sums(X, Z, self._width(), weights)
 
-    def of_squared_distances(self, negative: np.ndarray) -> np.ndarray:
-        K = negative * (0.5 / self._width() ** 2)
+    def of_squared_distances(self, negative: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        K = np.multiply(negative, 0.5 / self._width() ** 2, out=out)
         return np.exp(K, out=K)
 
     def _width(self) -> Any:

@@ -137,32 +137,43 @@ class Samples:
             K (s × n × n) of the training samples, K_test (s × t × n) and diag_test (s × t), for s kernels.
         """
         far = far and self.references is not None  # then one more row
-        K_ZX = np.empty((len(kernels), len(self.Z) + far, self.n))
-        diag_test = np.empty((len(kernels), len(self.Z) + far - self.n))
-        for kernel, into, diag in zip(kernels, K_ZX, diag_test, strict=True):
-            self._fill(kernel, into, diag, far)
+        s, tested = len(kernels), len(self.Z) - self.n + far
+        K, K_test, diag_test = np.empty((s, self.n, self.n)), np.empty((s, tested, self.n)), np.empty((s, tested))
+        for kernel, k, k_test, diag in zip(kernels, K, K_test, diag_test, strict=True):
+            self._fill(kernel, k, k_test, diag, far)
             self.clock.lap("kernels" if self.references is None else "products")
-        return Grams(K_ZX[:, : self.n], K_ZX[:, self.n :], diag_test, far)
+        return Grams(K, K_test, diag_test, far)
 
-    def _fill(self, kernel: Kernel, K_ZX: np.ndarray, diag_test: np.ndarray, far: bool) -> None:
-        """Write k(Z, X) and the diagonal of the test samples (and of a far one), for one base kernel."""
+    def _fill(self, kernel: Kernel, K: np.ndarray, K_test: np.ndarray, diag_test: np.ndarray, far: bool) -> None:
+        """Write k(X, X), the values of the test samples (and of a far one) and their diagonal, for one base kernel."""
+        fitted = self._resolved(kernel)
         if self.references is None:
-            fitted = self._resolved(kernel)
-            K_ZX[:], diag_test[:] = self._values(fitted, self.X, 0), fitted.diag(self.Z[self.n :])
+            self._fill_plain(fitted, K, K_test)
+            diag_test[:] = fitted.diag(self.Z[self.n :])
             return
-        references, fitted = self.references, self._resolved(kernel)
+        references = self.references
         K_ZR = self._values(fitted, references.R, references.targets, far)
         self.clock.lap("kernels")
         whitening = references.whitening(kernel, fitted, self.clock)
         if references.targets:
-            K_ZX[: self.n] = whitening.K_first
-            K_ZX[self.n :], diag_test[:] = whitening.with_first(K_ZR)
+            K[:] = whitening.K_first
+            K_test[:], diag_test[:] = whitening.with_first(K_ZR)
         else:
             Phi = whitening.features(K_ZR)
             train, test = Phi[: self.n], Phi[self.n :]
-            np.matmul(train, train.T, out=K_ZX[: self.n])  # each pair once
-            np.matmul(test, train.T, out=K_ZX[self.n :])
+            np.matmul(train, train.T, out=K)  # each pair once
+            np.matmul(test, train.T, out=K_test)
             np.einsum("ij,ij->i", test, test, out=diag_test)
+
+    def _fill_plain(self, kernel: Kernel, K: np.ndarray, K_test: np.ndarray) -> None:
+        """Write k(X, X) and the values of the test samples, without references."""
+        if kernel.shares_distances:
+            D = self._distances_to(self.X, 0)
+            kernel.of_squared_distances(D[: self.n], out=K)
+            kernel.of_squared_distances(D[self.n :], out=K_test)
+        else:
+            K_ZX = kernel(self.Z, self.X)
+            K[:], K_test[:] = K_ZX[: self.n], K_ZX[self.n :]
 
     def whole(self, kernel: Kernel) -> tuple[np.ndarray, np.ndarray | None]:
         """Compute the kernel matrix of training and test samples together, for one base kernel.
@@ -232,14 +243,18 @@ class Samples:
 
     def _values(self, kernel: Kernel, R: np.ndarray, begin: int, far: bool = False) -> np.ndarray:
         """k(Z[begin:], R), with a row of zeros for a far sample at the end if asked for."""
-        if not kernel.shares_distances:
-            K = kernel(self.Z[begin:], R)
-            return np.vstack([K, np.zeros((1, len(R)))]) if far else K
+        if kernel.shares_distances:
+            return kernel.of_squared_distances(self._distances_to(R, begin, far))
+        K = kernel(self.Z[begin:], R)
+        return np.vstack([K, np.zeros((1, len(R)))]) if far else K
+
+    def _distances_to(self, R: np.ndarray, begin: int, far: bool = False) -> np.ndarray:
+        """-||z - r||² for Z[begin:], with a row for a far sample at the end if asked for; remembered."""
         if (begin, far) not in self._distances:
             D = self._measured(self.Z[begin:], R)
             self._distances[begin, far] = np.vstack([D, np.full((1, len(R)), -np.inf)]) if far else D
             self.clock.lap("distances")
-        return kernel.of_squared_distances(self._distances[begin, far])
+        return self._distances[begin, far]
 
     def _measured(self, Z: np.ndarray, R: np.ndarray) -> np.ndarray:
         """Distances to the references, in one product with those among the references if these are not known yet."""
