@@ -10,6 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from refkernel._jit.notice import NOTICE
+
 PAGE = Path(__file__).parents[1] / "docs" / "terminal.md"
 BLOCK = re.compile(r"^```console\n\$ (?P<command>.*)\n(?P<output>(?:.*\n)*?)```$", re.MULTILINE)
 TABLES = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -35,7 +37,7 @@ def run(text: str, folder: str) -> str:
         return result.stdout
 
     def again(block: re.Match[str]) -> str:
-        output = python(COMMAND, *shlex.split(block["command"])[1:])
+        output = python(COMMAND, *shlex.split(block["command"])[1:]).replace(f"{NOTICE}\n", "")  # said only where nothing is compiled yet
         return f"```console\n$ {block['command']}\n{output.rstrip()}\n```"
 
     for code in TABLES.findall(text):
