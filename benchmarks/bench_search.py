@@ -113,7 +113,7 @@ def recorded_calls(search, X, y):
                 product(N, N.T)
                 product(N[first], N[first].T)
             elif self._L is None:
-                product(self._U_first, self._U_first.T)
+                calls.append((with_itself, [self._U_first], {}))
 
         def with_first(self, K_ZR):
             if self._L is None:

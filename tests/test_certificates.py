@@ -12,6 +12,7 @@ from sklearn.svm import OneClassSVM as LibSVM
 
 import refkernel as rk
 from refkernel.kernels import RBF, Laplacian, Linear, Polynomial
+from refkernel.model_selection import Formulation, decision_paths
 
 KERNELS = {"rbf": RBF(1.0), "narrow": RBF(0.01), "linear": Linear(), "polynomial": Polynomial(), "laplacian": Laplacian()}
 
@@ -236,3 +237,13 @@ def test_kernels_refuse_samples_of_different_widths(kernel, n, d_X, d_Z):
     """No compiled loop and no product is reached with shapes that do not fit."""
     with pytest.raises(ValueError):
         kernel(np.ones((n, d_X)), np.ones((4, d_Z)))
+
+
+@pytest.mark.parametrize("X", [[[1.0], [-1e29]], [[1.0], [1.5], [1.2], [2.0], [-1e25]]])
+def test_libsvm_rule_refuses_kernels_that_overflow_in_single_precision(X):
+    """Their gradients may be finite all the same; pair moves would then get nowhere, forever."""
+    with pytest.raises(ValueError, match="overflows in single precision"):
+        rk.OneClassSVM("linear", nu=0.5, stopping="libsvm").fit(X)
+    K = np.array(X) @ np.array(X).T
+    with pytest.raises(ValueError, match="overflows in single precision"):
+        decision_paths(K, [Formulation("ocsvm", [0.5], stopping="libsvm")], K, K.diagonal())

@@ -320,3 +320,16 @@ def test_only_negatives_are_refused(ring):
     X, _ = ring(0)
     with pytest.raises(ValueError, match="at least one target is needed"):
         rk.SVDD(negatives="repel").fit(X, -np.ones(len(X)))
+
+
+def test_searches_with_outliers_that_repel_share_work_on_training_references():
+    """References that are the targets hold no outliers: their matrix alone is not the one to solve."""
+    rng = np.random.default_rng(0)
+    X, y = np.vstack([rng.normal(size=(30, 2)), rng.normal(3.0, size=(9, 2))]), np.repeat([1, -1], [30, 9])
+    model = rk.SVDD(rk.ReferenceKernel(references="training"), negatives="repel")
+    grid = {"kernel__kernel__scale": [0.5, 2.0], "nu": [0.1, 0.3]}
+    folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
+    search = rk.OneClassGridSearch(model, grid, error_score="raise", cv=folds, refit=False).fit(X, y)
+    assert "alone" not in search.stage_times_
+    alone = GridSearchCV(model, grid, scoring=gmean_scorer, cv=folds, refit=False).fit(X, y)
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"], atol=1e-12)

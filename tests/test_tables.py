@@ -223,7 +223,7 @@ def test_rows_of_any_length_are_read(columns, tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory that a process may take")
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_memory_does_not_grow_with_the_square_of_the_number_of_columns(ending, tmp_path):
-    """Two rows of 20,000 columns are read in 2 GB of memory; pyarrow's own way to pandas takes more in most of its versions."""
+    """Two rows of 20,000 columns are read in 2 GB of memory; the way to pandas of pyarrow 17 (see ``make oldest``) to 21 takes more."""
     wide = pd.DataFrame(np.arange(40_000).reshape(2, 20_000), columns=[f"c{number}" for number in range(20_000)])
     path = tmp_path / f"wide.{ending}"
     wide.to_csv(path, index=False) if ending == "csv" else wide.to_parquet(path)

@@ -33,7 +33,7 @@ def largest_violation(b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np
     return max(g_down - g_up, 0.0)
 
 
-@njit(interpreted=LOOP, inline="always")
+@njit(interpreted=LOOP, inline="always")  # a line of its callers, too short to compile alone
 def violation_for(tol: float, scale: float, mass: float, size: float) -> float:
     """The violation that keeps the gap well within ``tol`` of the scale, but at least what rounding can resolve.
 
@@ -139,13 +139,13 @@ def spread_and_mass(
     (The mean of |K_ii| would follow such a sample: a weight of 1e-35 times its 1e70.) A far sample needs next to no weight to be on the
     boundary, and that weight matters to its own gradient alone; but moves through it may leave its rounding in all gradients.
     """
-    quadratic, weighted_diag, total, size, weights, mass, roots, heaviest, largest = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    quadratic, weighted_diag, total, diagonals, weights, mass, roots, heaviest, largest = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for t in range(b.size):
         weight, root = abs(b[t]), np.sqrt(abs(diag[t]))
         quadratic += b[t] * (G[t] - p[t])
         weighted_diag += b[t] * diag[t]
         total += b[t]
-        size += abs(b[t] * diag[t])
+        diagonals += abs(b[t] * diag[t])
         weights += weight
         mass += b[t] - lower[t]
         roots += weight * root
@@ -154,19 +154,19 @@ def spread_and_mass(
     mean = roots / weights if weights > 0.0 else np.inf
     far, near_quadratic = STALE * mean * mean, quadratic
     if largest > far:
-        far_quadratic, weighted_diag, total, size, weights = 0.0, 0.0, 0.0, 0.0, 0.0
+        far_quadratic, weighted_diag, total, diagonals, weights = 0.0, 0.0, 0.0, 0.0, 0.0
         for t in range(b.size):
             if abs(diag[t]) > far:
                 far_quadratic += b[t] * (G[t] - p[t])
             else:
                 weighted_diag += b[t] * diag[t]
                 total += b[t]
-                size += abs(b[t] * diag[t])
+                diagonals += abs(b[t] * diag[t])
                 weights += abs(b[t])
         near_quadratic = quadratic - far_quadratic
     else:
         far = np.inf
-    scale = max(0.5 * abs(total * weighted_diag - near_quadratic), SCALE_FLOOR * 0.5 * weights * size)
+    scale = max(0.5 * abs(total * weighted_diag - near_quadratic), SCALE_FLOOR * 0.5 * weights * diagonals)
     return quadratic, scale, mass, roots * heaviest, far
 
 

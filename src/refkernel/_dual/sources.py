@@ -17,8 +17,15 @@ BLOCK_ENTRIES = 1 << 17
 
 
 def in_single_precision(K: np.ndarray) -> np.ndarray:
-    """K rounded to single precision, as LIBSVM stores it; if LIBSVM stops early, its answer depends on that."""
-    return K.astype(np.float32).astype(np.float64)
+    """K rounded to single precision, as LIBSVM stores it; if LIBSVM stops early, its answer depends on that. An error if it overflows."""
+    with np.errstate(over="ignore"):
+        rounded = K.astype(np.float32).astype(np.float64)
+    if not np.isfinite(rounded).all() and np.isfinite(K).all():
+        raise ValueError(
+            "The kernel overflows in single precision, which stopping='libsvm' uses. Scale the data first, for example with TargetScaler, "
+            "or use stopping='relative'."
+        )
+    return rounded
 
 
 def kernel_times(kernel: Any, X: Any, Z: Any, v: np.ndarray) -> np.ndarray:

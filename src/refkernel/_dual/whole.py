@@ -67,6 +67,8 @@ def solve_whole(
         _, scale, mass, size, far = spread_and_mass(b, G, p, diag, lower)
         if libsvm:
             solved = violation <= eps
+            if made == 0:
+                break  # what cannot move cannot converge either
             continue
         eps = violation_for(tol, scale, mass, size)  # the problem's scale is known better as the weights settle
         goal = eps

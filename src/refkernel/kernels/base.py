@@ -230,7 +230,7 @@ class Kernel(QuickParams):
         negative : ndarray of shape (n, m)
             -||x - z||² for each pair.
         out : ndarray of shape (n, m), optional
-            Where the values go; a new array by default.
+            Where the values may go; a new array by default.
 
         Returns
         -------

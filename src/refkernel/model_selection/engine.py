@@ -52,7 +52,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Scores:
-    """All candidates on one fold; ``stages`` holds the fold's seconds by stage."""
+    """Some candidates on one fold; ``stages`` holds the seconds that they took, by stage."""
 
     rows: list[Rows]
     stages: dict[str, float]

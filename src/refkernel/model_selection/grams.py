@@ -110,13 +110,13 @@ class Samples:
         self.clock = clock or Clock()
         self._rows = rows
         self.outliers = rows.outliers.size if repel else 0
-        X = rows.X[np.concatenate([rows.targets, rows.outliers]) if self.outliers else rows.targets]
-        self.X, self.n = X, X.shape[0]
-        self.Z = np.concatenate([X, X_test])
+        solved = np.concatenate([rows.targets, rows.outliers]) if self.outliers else rows.targets
+        self.X, self.n = rows.X[solved], solved.size
+        self.Z = np.concatenate([self.X, X_test])
         self.references: ReferenceSet | None = None
         if reference is not None:
             drawn = strategy_of(reference.references).draw(rows, _random_state(reference.random_state))
-            targets = self.n if np.array_equal(drawn.indices[: self.n], rows.targets) else 0
+            targets = self.n if np.array_equal(drawn.indices[: self.n], solved) else 0
             self.references = _reference_set(drawn, reference, targets, {} if reference_sets is None else reference_sets)
         self._ready: dict[int, tuple[Any, Any]] = {}  # a kernel and what it resolved to, by id
         self._distances: dict[tuple[int, bool], np.ndarray] = {}  # of Z[begin:] (and a far sample) to the references (or to X)
@@ -169,8 +169,8 @@ class Samples:
         """Write k(X, X) and the values of the test samples, without references."""
         if kernel.shares_distances:
             D = self._distances_to(self.X, 0)
-            kernel.of_squared_distances(D[: self.n], out=K)
-            kernel.of_squared_distances(D[self.n :], out=K_test)
+            K[:] = kernel.of_squared_distances(D[: self.n], out=K)
+            K_test[:] = kernel.of_squared_distances(D[self.n :], out=K_test)
         else:
             K_ZX = kernel(self.Z, self.X)
             K[:], K_test[:] = K_ZX[: self.n], K_ZX[self.n :]
