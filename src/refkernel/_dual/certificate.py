@@ -135,9 +135,9 @@ def spread_and_mass(
     scale = ½ |Σb · Σ b_i K_ii - b'Kb|: half the weighted spread of the samples in the kernel's space. It scales with the kernel and
     does not change if all samples are shifted together. Samples far away do not count: their spread would hide that of all others.
 
-    Samples with |K_ii| > far are far away; far is inf if there are none. It is STALE times the square of the mean sqrt |K_ii| by weight.
-    (The mean of |K_ii| would follow such a sample: a weight of 1e-35 times its 1e70.) A far sample needs next to no weight to be on the
-    boundary, and that weight matters to its own gradient alone; but moves through it may leave its rounding in all gradients.
+    A sample is far away if |K_ii| > far: more than STALE times the square of the weighted mean of sqrt |K_ii|. Without such samples, far is
+    inf. (The mean of |K_ii| itself would follow a far sample: a weight of 1e-35 times its 1e70.) A far sample needs next to no weight to
+    be on the boundary. That weight matters to its own gradient alone, but moves through the sample may leave rounding in all gradients.
     """
     quadratic, weighted_diag, total, diagonals, weights, mass, roots, heaviest, largest = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for t in range(b.size):

@@ -22,7 +22,7 @@ PIVOT_TOLERANCE = 1e-12
 m eigenvalues is at most m times that."""
 
 PANEL = 12
-"""Columns that LAPACK reduces or turns at a time: for 50 to 500 references 10 to 20 % faster than its own choice, 32."""
+"""Columns that LAPACK reduces or turns at a time. Reducing 50 to 200 references is 15 to 20 % faster than with 32, and 500 are 6 %."""
 
 LOW_RANK = 0.75
 """Up to this share of m, a pivoted factor and a small eigendecomposition are cheaper than a whole one."""
