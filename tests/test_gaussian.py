@@ -8,6 +8,7 @@ import pytest
 
 import refkernel as rk
 from refkernel import _gaussian
+from refkernel._jit import compiler
 
 decimal.getcontext().prec = 40
 
@@ -32,6 +33,7 @@ def test_exponentials_end_where_they_should():
     """Exactly 1 at 0; exactly 0 far out, for infinite distances and for the difference of two overflows; never negative or growing."""
     ends = _gaussian.exponentials(np.array([0.0, -0.0, -709.0, -1e6, -1e308, -np.inf, np.nan]))
     np.testing.assert_array_equal(ends, [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(_gaussian.exponentials(np.array([1e-300, 1e-13, np.inf])), 1.0)  # negative by rounding
     curve = _gaussian.exponentials(-np.linspace(0.0, 720.0, 100_001))
     assert (curve >= 0.0).all()
     assert (np.diff(curve) <= 0.0).all()
@@ -66,6 +68,38 @@ def test_sums_in_threads_are_those_of_one(monkeypatch):
     alone = _gaussian.sums(X, Z, 1.0, weights)
     monkeypatch.setattr(_gaussian, "MANY_VALUES", 1)
     np.testing.assert_array_equal(_gaussian.sums(X, Z, 1.0, weights), alone)
+
+
+@pytest.mark.parametrize(("m", "d", "rank"), [(1, 1, 1), (7, 3, 5), (100, 10, 99), (130, 2, 129), (300, 40, 60)])
+def test_features_are_those_of_the_formula_and_do_not_depend_on_other_rows(m, d, rank):
+    """Strips of several sizes: the naive product within rounding, and bit for bit the same alone, in any place and among others."""
+    rng = np.random.default_rng(m)
+    X, Z, P = rng.normal(size=(1000, d)) + 3.0, rng.normal(size=(m, d)) + 3.0, rng.normal(size=(m + 1, rank))
+    found = _gaussian.features(X, Z, 1.5, P, np.empty((1000, rank)))
+    K = np.exp(-((X[:, None] - Z[None]) ** 2).sum(axis=2) / 4.5)
+    np.testing.assert_allclose(found, np.column_stack([K, np.ones(1000)]) @ P, rtol=1e-12, atol=1e-12 * np.abs(P).sum(axis=0).max())
+    for part in (slice(0, 1), slice(17, 18), slice(999, 1000), slice(5, 801), slice(50, 97)):
+        np.testing.assert_array_equal(_gaussian.features(X[part], Z, 1.5, P, np.empty_like(found[part])), found[part])
+
+
+def test_features_have_the_same_bits_interpreted_compiled_and_in_threads(monkeypatch):
+    """A model gives a row one answer, whether or not its functions are compiled yet."""
+    rng = np.random.default_rng(0)
+    X, Z, P = rng.normal(size=(500, 6)), rng.normal(size=(60, 6)), rng.normal(size=(61, 50))
+    monkeypatch.setattr(compiler, "patience", 0.0)
+    compiled = _gaussian.features(X, Z, 1.0, P, np.empty((500, 50)))
+    monkeypatch.setattr(_gaussian, "MANY_ENTRIES", 1)
+    np.testing.assert_array_equal(_gaussian.features(X, Z, 1.0, P, np.empty((500, 50))), compiled)
+    monkeypatch.setattr(_gaussian, "_features", getattr(_gaussian._features, "py_func", _gaussian._features))
+    monkeypatch.setattr(_gaussian, "extend", getattr(_gaussian.extend, "py_func", _gaussian.extend))
+    np.testing.assert_array_equal(_gaussian.features(X, Z, 1.0, P, np.empty((500, 50))), compiled)
+
+
+def test_features_of_rows_that_overflow_are_those_of_a_far_row():
+    """All kernel values of such a row are 0, and only the constant is left: neither NaN nor infinite."""
+    Z, P = np.eye(3), np.arange(8.0).reshape(4, 2)
+    found = _gaussian.features(np.array([[1e200, 0.0, 0.0], [-1e308, 1e308, 0.0], [0.0, 0.0, 50.0]]), Z, 1.0, P, np.empty((3, 2)))
+    np.testing.assert_array_equal(found, np.tile(P[-1], (3, 1)))
 
 
 def test_sums_of_rows_with_other_columns_are_refused():

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from ._jit import njit
+from ._jit import LOOP, njit
 
 MANY_ROWS = 512
 """At least this many rows are prepared in one jitted pass; for fewer, NumPy's several passes are as fast and need no compiling."""
@@ -40,7 +40,7 @@ def negative_squared_distances(X: npt.ArrayLike, Z: npt.ArrayLike | None = None)
     return D
 
 
-@njit(fastmath={"reassoc", "contract", "nsz"})  # lets sums use vector registers
+@njit(interpreted=LOOP)
 def extend(X: np.ndarray, origin: np.ndarray, per_unit: float, rows: np.ndarray) -> None:
     """Fill ``rows`` with [y, ||y||², 1] for y = (x - origin) / unit. Mutates rows."""
     n, d = X.shape
@@ -60,7 +60,7 @@ class DistancesTo:
     With ``and_zero``, a column of zeros follows.
 
     Rows are first shifted by a row of Z: distances stay the same, and data far from the origin lose no digits. Blocks of up to
-    ``rows`` rows are computed in buffers that the next call reuses.
+    ``rows`` rows are computed in buffers that the next call reuses. ``right`` holds the extended rows of Z, as columns.
     """
 
     def __init__(self, Z: npt.ArrayLike, unit: float, rows: int, and_zero: bool = False):
@@ -68,13 +68,13 @@ class DistancesTo:
         if Z.ndim != 2 or len(Z) == 0:
             raise ValueError(f"Samples must be rows of a 2-d array with at least one row; got shape {Z.shape}.")
         (m, d), self.origin = Z.shape, Z[0]
-        self._per_unit = 1.0 / max(unit, np.finfo(float).tiny)
+        self.per_unit = 1.0 / max(unit, np.finfo(float).tiny)
         self._left, self._out = np.empty((rows, d + 2)), np.empty((rows, m + and_zero))
-        self._right = np.zeros((d + 2, m + and_zero))
+        self.right = np.zeros((d + 2, m + and_zero))
         with np.errstate(over="ignore", under="ignore"):
-            moved = (Z - self.origin) * self._per_unit
+            moved = (Z - self.origin) * self.per_unit
             norms = squared_norms(moved)
-            self._right[:d, :m], self._right[d, :m], self._right[d + 1, :m] = 2.0 * moved.T, -1.0, -norms
+            self.right[:d, :m], self.right[d, :m], self.right[d + 1, :m] = 2.0 * moved.T, -1.0, -norms
         self._far, self._m = norms.max() > FAR, m
 
     def __call__(self, X: npt.ArrayLike) -> np.ndarray:
@@ -87,13 +87,13 @@ class DistancesTo:
         left, out = self._left[:n], self._out[:n]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             if n >= MANY_ROWS:
-                extend(X, self.origin, self._per_unit, left)
+                extend(X, self.origin, self.per_unit, left)
             else:
                 moved = np.subtract(X, self.origin, out=left[:, :-2])
-                np.multiply(moved, self._per_unit, out=moved)
+                np.multiply(moved, self.per_unit, out=moved)
                 norms = np.einsum("ij,ij->i", moved, moved)
                 left[:, -2], left[:, -1] = norms, 1.0
-            np.matmul(left, self._right, out=out)
+            np.matmul(left, self.right, out=out)
         if self._far:
             np.minimum(out, 0.0, out=out)
         else:

@@ -111,8 +111,11 @@ def in_threads(work: Callable[[int, int], None], n: int) -> None:
         work(0, n)
         return
     bounds = [k * n // threads for k in range(threads + 1)]
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, bounds[:-1], bounds[1:]))
+    with ThreadPoolExecutor(threads - 1) as pool:
+        others = [pool.submit(work, *part) for part in itertools.pairwise(bounds[1:])]
+        work(0, bounds[1])
+        for other in others:
+            other.result()
 
 
 def summed(work: Callable[[Any], Any], parts: Iterable[Any], thread_safe: bool = True) -> Any:

@@ -19,7 +19,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clon
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ._blocks import fill_blocks, in_blocks
+from ._blocks import in_blocks
 from ._distances import squared_norms
 from ._factor import check_floor, factorise
 from ._params import NestedParams
@@ -211,21 +211,8 @@ class ReferenceFit(NestedParams, Kernel):
         """
         check_is_fitted(self)
         X = _validated(self, self.kernel_, X, reset=False)
-        projection = self._factor.projection
         out = np.empty((X.shape[0], self.rank_), dtype=X.dtype) if out is None else out
-
-        def make(rows: int) -> Callable[[Any, np.ndarray], None]:
-            kernel, held = self.kernel_.against(self.references_, rows), np.empty((rows, self.rank_))
-
-            def fill(block: Any, Phi: np.ndarray) -> None:
-                K, whole = kernel(block), len(Phi) == block.shape[0] and Phi.dtype == held.dtype
-                into = np.matmul(K, projection, out=Phi if whole else held[: len(K)])
-                if not whole:
-                    Phi[:] = into[: len(Phi)]
-
-            return fill
-
-        return fill_blocks(make, X, out, len(projection), self.kernel_.thread_safe)
+        return self.kernel_.features_against(X, self.references_, self._factor.projection, out)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._blocks import in_blocks
+from .._blocks import fill_blocks, in_blocks
 from .._sklearn import QuickParams
 from .._training import TrainingRows
 from .._typing import MatrixLike, RandomStateLike
@@ -280,6 +280,39 @@ class Kernel(QuickParams):
             return lambda block: values(block) @ with_one
 
         return in_blocks(make, X, np.empty(X.shape[0]), with_one.size, self.thread_safe)
+
+    def features_against(self, X: Any, Z: Any, projection: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Compute [k(X, Z), 1] projection, the features of a reference map; a row's do not depend on the rows beside it.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n, n_features)
+            Samples in rows.
+        Z : ndarray or sparse matrix of shape (m, n_features)
+            The references, in rows.
+        projection : ndarray of shape (m + 1, rank)
+            Centring and whitening.
+        out : ndarray of shape (n, rank)
+            Where the features go.
+
+        Returns
+        -------
+        ndarray of shape (n, rank)
+            ``out``.
+        """
+
+        def make(rows: int) -> Callable[[Any, np.ndarray], None]:
+            values, held = self.against(Z, rows), np.empty((rows, projection.shape[1]))
+
+            def fill(block: Any, Phi: np.ndarray) -> None:
+                K, whole = values(block), len(Phi) == block.shape[0] and Phi.dtype == held.dtype
+                into = np.matmul(K, projection, out=Phi if whole else held[: len(K)])
+                if not whole:
+                    Phi[:] = into[: len(Phi)]
+
+            return fill
+
+        return fill_blocks(make, X, out, len(projection), self.thread_safe)
 
     def checked(self, X: Any, training: bool) -> Any:
         """Convert validated input to what this kernel takes; raise if it cannot take it.
