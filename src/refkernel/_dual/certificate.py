@@ -176,5 +176,6 @@ def typical_size(diag: np.ndarray) -> np.ndarray:
     largest = sizes.max(axis=-1)
     if sizes.max() <= STALE * sizes.min():
         return largest
-    median = np.median(sizes, axis=-1)
+    ordered, n = np.sort(sizes, axis=-1), sizes.shape[-1]
+    median = 0.5 * ordered[..., (n - 1) // 2] + 0.5 * ordered[..., n // 2]
     return np.where((largest <= STALE * median) | (median == 0.0), largest, median)

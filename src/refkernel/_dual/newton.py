@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._jit import DRIVER, LOOP, njit
+from .moves import add_rows
 
 DEPENDENT = 1e-11
 """A sample counts as dependent if its part outside the span of the others is below this share of the kernel's size."""
@@ -54,12 +55,11 @@ def polish(K: np.ndarray, b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper
 @njit(interpreted=LOOP)
 def free_weights(b: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """The indices of the weights strictly between their bounds."""
-    F = np.empty(b.size, np.intp)
+    F = np.empty(b.size + 1, np.intp)
     f = 0
     for t in range(b.size):
-        if lower[t] < b[t] < upper[t]:
-            F[f] = t
-            f += 1
+        F[f] = t
+        f += lower[t] < b[t] < upper[t]  # instead of a branch, which would often be predicted wrongly
     return F[:f]
 
 
@@ -81,7 +81,13 @@ def factorise_free(K: np.ndarray, F: np.ndarray) -> tuple[np.ndarray, np.ndarray
         K_c, U_c = K[F[c]], U[c, c:]
         for k in range(U_c.size):
             U_c[k] = K_c[F[c + k]] + t
-        for i in range(r):
+        fours = r // 4 * 4
+        for i in range(0, fours, 4):  # four rows at a time, so that U_c is read and written less often
+            V, W, X, Y = U[kept[i], c:], U[kept[i + 1], c:], U[kept[i + 2], c:], U[kept[i + 3], c:]
+            v, w, x, y = V[0], W[0], X[0], Y[0]
+            for k in range(U_c.size):
+                U_c[k] = (((U_c[k] - v * V[k]) - w * W[k]) - x * X[k]) - y * Y[k]
+        for i in range(fours, r):
             V = U[kept[i], c:]
             v = V[0]
             for k in range(U_c.size):
@@ -109,19 +115,20 @@ def newton_step(U: np.ndarray, G: np.ndarray) -> np.ndarray:
     ones, grad = np.empty(r), np.empty(r)
     for c in range(r):
         ones[c], grad[c] = 1.0, G[c]
-    for c in range(r):  # views that begin at the loop's start: indices that cannot be negative let the loop use vector registers
-        u, x, g = U[c, c + 1 : r], ones[c + 1 :], grad[c + 1 :]
-        ones[c] /= U[c, c]
-        grad[c] /= U[c, c]
-        one, slope = ones[c], grad[c]
-        for k in range(u.size):
-            x[k] -= one * u[k]
-        for k in range(u.size):
-            g[k] -= slope * u[k]
+    fours = r // 4 * 4
+    for c in range(0, fours, 4):
+        forward(U, c, c + 4, ones, grad)
+        # views that begin at the loop's start: indices that cannot be negative let the loop use vector registers
+        s, t, u, v = U[c, c + 4 : r], U[c + 1, c + 4 : r], U[c + 2, c + 4 : r], U[c + 3, c + 4 : r]
+        for below in (ones, grad):
+            x, i, j, k, l = below[c + 4 :], below[c], below[c + 1], below[c + 2], below[c + 3]
+            for n in range(s.size):
+                x[n] = (((x[n] - i * s[n]) - j * t[n]) - k * u[n]) - l * v[n]
+    forward(U, fours, r, ones, grad)
     sum_ones, sum_grad = 0.0, 0.0
     for c in range(r - 1, -1, -1):
-        u, x, g = U[c, c + 1 : r], ones[c + 1 :], grad[c + 1 :]
-        ones[c], grad[c] = (ones[c] - product(u, x)) / U[c, c], (grad[c] - product(u, g)) / U[c, c]
+        along_ones, along_grad = products(U[c, c + 1 : r], ones[c + 1 :], grad[c + 1 :])
+        ones[c], grad[c] = (ones[c] - along_ones) / U[c, c], (grad[c] - along_grad) / U[c, c]
         sum_ones += ones[c]
         sum_grad += grad[c]
     rho = sum_grad / sum_ones if r > 0 else 0.0
@@ -130,26 +137,43 @@ def newton_step(U: np.ndarray, G: np.ndarray) -> np.ndarray:
     return grad
 
 
+@njit(interpreted=LOOP, inline="always")  # compiled once, as part of its only caller
+def forward(U: np.ndarray, begin: int, end: int, x: np.ndarray, y: np.ndarray) -> None:
+    """Eliminate the rows begin … end - 1 of U' from x and y, up to the entry end - 1. Mutates x and y."""
+    for c in range(begin, end):
+        x[c] /= U[c, c]
+        y[c] /= U[c, c]
+        for k in range(c + 1, end):
+            x[k] -= x[c] * U[c, k]
+            y[k] -= y[c] * U[c, k]
+
+
 @njit(interpreted=LOOP)
-def product(v: np.ndarray, w: np.ndarray) -> float:
-    """Σ v_k w_k, by four independent sums: these use vector registers, and have the same bits when interpreted."""
+def products(u: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Σ u_k x_k and Σ u_k y_k, each by four independent sums: these use vector registers, and have the same bits when interpreted."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    fours = v.size // 4 * 4
+    e, f, g, h = 0.0, 0.0, 0.0, 0.0
+    fours = u.size // 4 * 4
     for k in range(0, fours, 4):
-        a += v[k] * w[k]
-        b += v[k + 1] * w[k + 1]
-        c += v[k + 2] * w[k + 2]
-        d += v[k + 3] * w[k + 3]
-    for k in range(fours, v.size):
-        a += v[k] * w[k]
-    return (a + b) + (c + d)
+        a += u[k] * x[k]
+        b += u[k + 1] * x[k + 1]
+        c += u[k + 2] * x[k + 2]
+        d += u[k + 3] * x[k + 3]
+        e += u[k] * y[k]
+        f += u[k + 1] * y[k + 1]
+        g += u[k + 2] * y[k + 2]
+        h += u[k + 3] * y[k + 3]
+    for k in range(fours, u.size):
+        a += u[k] * x[k]
+        e += u[k] * y[k]
+    return (a + b) + (c + d), (e + f) + (g + h)
 
 
 @njit(interpreted=LOOP, inline="always")  # compiled once, as part of its only caller
 def take_step(K: np.ndarray, F: np.ndarray, step: np.ndarray, b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> bool:
     """Move the weights F along the step, as far as the bounds allow.
 
-    Mutates b and G. Returns whether the whole step was taken.
+    Mutates b and G, and the step, which becomes what was taken of it. Returns whether that is the whole step.
     """
     part = 1.0
     first = -1
@@ -165,11 +189,9 @@ def take_step(K: np.ndarray, F: np.ndarray, step: np.ndarray, b: np.ndarray, G: 
         new = min(max(b[t] + part * step[c], lower[t]), upper[t])
         if c == first:
             new = upper[t] if step[c] > 0.0 else lower[t]
-        change = new - b[t]
+        step[c] = new - b[t]
         b[t] = new
-        K_t = K[t]
-        for i in range(G.size):
-            G[i] += change * K_t[i]
+    add_rows(K, F, step, G)
     return first < 0
 
 

@@ -99,7 +99,8 @@ def solve_path(K: np.ndarray, family: Family, outliers: int = 0) -> Path:
     """
     (s, n, _), q = K.shape, len(family.total)
     diag = K.diagonal(axis1=1, axis2=2).copy()
-    wished, lower, upper = diag, np.zeros((q, n)), np.repeat(family.upper[:, None], n, axis=1)
+    wished, lower, upper = diag, np.zeros((q, n)), np.empty((q, n))
+    upper[:] = family.upper[:, None]
     if outliers:
         wished = diag.copy()
         wished[:, n - outliers :] -= np.array([negative_margin(d[: n - outliers]) for d in diag])[:, None]
@@ -107,10 +108,13 @@ def solve_path(K: np.ndarray, family: Family, outliers: int = 0) -> Path:
     p = family.linear_share[:, None] * wished[:, None, :]
     floor = CURVATURE_FLOOR * np.where(size := typical_size(diag), size, 1.0)
     B, G, facts = np.empty((s, q, n)), np.empty((s, q, n)), np.empty((s, q, FACTS))
-    K_single = in_single_precision(K) if family.libsvm.any() else K
+    any_libsvm = family.libsvm.any()
+    K_single = in_single_precision(K) if any_libsvm else K
     rules = family.total, family.tol, family.libsvm, family.begin, floor, family.max_moves
     solve_problems(K, K_single, diag, p, lower, upper, *rules, B, G, facts)
     rho, quadratic, scale, gap, size_of_sums, shortfall, converged, _, _ = facts.transpose(2, 0, 1)
-    np.copyto(shortfall, 0.0, where=family.libsvm)  # LIBSVM's threshold is rho, wherever it stopped
-    certified = family.libsvm | (gap <= family.tol)
+    certified = gap <= family.tol
+    if any_libsvm:
+        certified |= family.libsvm
+        np.copyto(shortfall, 0.0, where=family.libsvm)  # LIBSVM's threshold is rho, wherever it stopped
     return Path(B, rho, quadratic, scale, gap, size_of_sums, shortfall, (converged > 0) & certified, family.asked)

@@ -71,7 +71,7 @@ class Whitening:
         self._dropped: np.ndarray | None = None
         self.mu = column_means(K_RR, counts) if center else np.zeros(len(K_RR))
         K = centred(K_RR, self.mu, counts) if center else K_RR * self._weights(1.0)
-        self._L = _cholesky_above(K + self._weights(K.trace() / m / m) if center else K.copy(), floor)
+        self._L = _cholesky_above(K, self._weights(K.trace() / m / m) if center else 0.0, floor)
         self.whole = self._L is not None
         self.rank = len(K) - bool(center)
         if self.whole:
@@ -93,7 +93,9 @@ class Whitening:
             self.rank = tridiagonal.above
             if 0 < m - self.rank <= FEW_BELOW * m:
                 lam, N = tridiagonal.eigenpairs_below()
-                self._L, refused = lapack.dpotrf((K + (K.trace() / m * N) @ N.T).T, lower=1, clean=0, overwrite_a=1)
+                M = (K.trace() / m * N) @ N.T
+                M += K
+                self._L, refused = lapack.dpotrf(M.T, lower=1, clean=0, overwrite_a=1)
                 if not refused:
                     self._dropped = N
                     self._set_first(K, lam)
@@ -108,9 +110,10 @@ class Whitening:
 
     def _set_first(self, K: np.ndarray, dropped: np.ndarray | None = None) -> None:
         """K_first from K less the dropped eigenvalues' part."""
-        K_first = K[self._first][:, self._first].copy()
+        first = self._first
+        K_first = K[first, first].copy() if isinstance(first, slice) else K[np.ix_(first, first)]
         if self._dropped is not None:
-            N = self._dropped[self._first]
+            N = self._dropped[first]
             K_first -= (N * dropped) @ N.T
         self.K_first = self._once(self._once(K_first).T)
 
@@ -161,11 +164,10 @@ def _once_each(m: int) -> np.ndarray:
     return np.ones(m)
 
 
-def _cholesky_above(M: np.ndarray, floor: float) -> np.ndarray | None:
-    """The lower Cholesky factor of M if M - floor·I is positive definite, and None otherwise. Overwrites M."""
-    diagonal = M.reshape(-1)[:: len(M) + 1]
-    diagonal -= floor
-    if lapack.dpotrf(M.T, lower=1, clean=0)[1]:
+def _cholesky_above(K: np.ndarray, added: Any, floor: float) -> np.ndarray | None:
+    """The lower Cholesky factor of M = K + added if M - floor·I is positive definite, and None otherwise."""
+    M = K + added
+    M.reshape(-1)[:: len(M) + 1] -= floor
+    if lapack.dpotrf(M.T, lower=1, clean=0, overwrite_a=1)[1]:
         return None
-    diagonal += floor
-    return lapack.dpotrf(M.T, lower=1, clean=0, overwrite_a=1)[0]
+    return lapack.dpotrf((K + added).T, lower=1, clean=0, overwrite_a=1)[0]

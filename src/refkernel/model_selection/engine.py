@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 import traceback
 import warnings
@@ -146,14 +147,15 @@ def _doubts(
     degenerate = solved.degenerate
     found = {"not converged": ~solved.converged, "degenerate": degenerate}
     if samples.references is None and samples.n <= WHOLE:
-        indefinite = [is_indefinite(axis.kernel, k.view) for axis, k in zip(axes, K, strict=True)]
-        found["indefinite"] = np.repeat(np.array(indefinite)[:, None], degenerate.shape[1], axis=1)
+        indefinite = np.array([is_indefinite(axis.kernel, k.view) for axis, k in zip(axes, K, strict=True)])
+        found["indefinite"] = np.broadcast_to(indefinite[:, None], degenerate.shape)
     if accepts_far is not None:
         vanishes = np.array([axis.kernel.vanishes for axis in axes])
         found["far samples"] = accepts_far & ~degenerate & vanishes[:, None]
-    codes = np.packbits(np.array(list(found.values())).reshape(len(found), -1), axis=0, bitorder="little")[0].tolist()
-    named = {code: tuple(name for k, name in enumerate(found) if code >> k & 1) for code in set(codes)}
-    return [named[code] for code in codes]
+    named = {name: where.ravel().tolist() for name, where in found.items() if where.any()}
+    if not named:
+        return [()] * degenerate.size
+    return [tuple(itertools.compress(named, doubted)) for doubted in zip(*named.values(), strict=True)]
 
 
 def _most_axes(samples: Samples) -> int:

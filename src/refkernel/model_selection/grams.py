@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from .._distances import negative_squared_distances
 from .._factor import Whitening, distinct_rows
+from .._memory import keep_freed_memory
 from .._timing import Clock
 from .._training import TrainingRows
 from .._typing import RandomStateLike
@@ -107,6 +108,7 @@ class Samples:
         clock: Clock | None = None,
         repel: bool = False,
     ) -> None:
+        keep_freed_memory()
         self.clock = clock or Clock()
         self._rows = rows
         self.outliers = rows.outliers.size if repel else 0

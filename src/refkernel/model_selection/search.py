@@ -330,33 +330,34 @@ def _undefined_folds(y: Any, splits: list[Any], scoring: Scoring) -> list[int]:
 
 def _tabulate(candidates: list[dict[str, Any]], rows: list[list[Rows]], undefined: list[int], made_up: bool) -> dict[str, Any]:
     """``cv_results_`` with the keys of GridSearchCV, the doubts and shares; means are over the folds that can be scored."""
-    scores, fit_time, score_time = np.full((3, len(candidates), len(rows)), np.nan)
-    shares = np.full((2, len(candidates), len(rows)), np.nan)
+    measured = np.full((5 if made_up else 3, len(candidates), len(rows)), np.nan)
+    fit_time, score_time, scores = measured[:3]
     doubts: list[dict[str, None]] = [{} for _ in candidates]
     for fold, parts in enumerate(rows):
         for found in parts:
-            scores[found.candidates, fold] = found.scores
             fit_time[found.candidates, fold], score_time[found.candidates, fold] = found.fit_time, found.score_time
-            shares[:, found.candidates, fold] = found.shares.T
+            scores[found.candidates, fold] = found.scores
+            if made_up:
+                measured[3:, found.candidates, fold] = found.shares.T
             for candidate, names in zip(found.candidates, found.doubts, strict=True):
                 if names:
                     doubts[candidate].update(dict.fromkeys(names))
     scores[:, undefined] = np.nan
+    defined = np.delete(measured, undefined, axis=2) if undefined else measured
+    mean, std = defined.mean(axis=2), defined.std(axis=2)
     results: dict[str, Any] = {}
-    for name, values in (("fit_time", fit_time), ("score_time", score_time)):
-        results[f"mean_{name}"], results[f"std_{name}"] = values.mean(axis=1), values.std(axis=1)
+    for k, name in enumerate(("fit_time", "score_time")):
+        results[f"mean_{name}"], results[f"std_{name}"] = mean[k], std[k]
     for name in sorted({name for params in candidates for name in params}):
         column = np.empty(len(candidates), dtype=object)
         for number, params in enumerate(candidates):
-            column[number] = params.get(name)
-        results[f"param_{name}"] = np.ma.MaskedArray(column, [name not in params for params in candidates])
+            column[number] = params.get(name)  # one by one: a value may be an array
+        results[f"param_{name}"] = np.ma.MaskedArray(column, np.array([name not in params for params in candidates]))
     results["params"] = candidates
-    results |= {f"split{fold}_test_score": scores[:, fold] for fold in range(scores.shape[1])}
-    defined = np.delete(scores, undefined, axis=1)
-    results["mean_test_score"], results["std_test_score"] = defined.mean(axis=1), defined.std(axis=1)
+    results |= {f"split{fold}_test_score": scores[:, fold] for fold in range(len(rows))}
+    results["mean_test_score"], results["std_test_score"] = mean[2], std[2]
     if made_up:
-        for name, values in zip(("mean_accepted_normals", "mean_rejected_made_up"), shares, strict=True):
-            results[name] = np.delete(values, undefined, axis=1).mean(axis=1)
+        results["mean_accepted_normals"], results["mean_rejected_made_up"] = mean[3:]
     results["doubts"] = np.array([", ".join(names) for names in doubts], dtype=object)
     results["rank_test_score"] = _ranks(results["mean_test_score"], np.array(["degenerate" in names for names in doubts]))
     return results
