@@ -19,6 +19,9 @@ MANY_ROWS = 512
 FAR = 1e3
 """Up to this squared norm, rounding changes a squared distance of 0 by less than 1e-12, too little to affect a kernel value."""
 
+TINY = float(np.finfo(float).tiny)
+"""The smallest unit that can be divided by."""
+
 MODERATE = (1e-100, 1e100)
 """Between these sizes, squares and sums of squares neither overflow nor vanish."""
 
@@ -68,7 +71,7 @@ class DistancesTo:
         if Z.ndim != 2 or len(Z) == 0:
             raise ValueError(f"Samples must be rows of a 2-d array with at least one row; got shape {Z.shape}.")
         (m, d), self.origin = Z.shape, Z[0]
-        self.per_unit = 1.0 / max(unit, np.finfo(float).tiny)
+        self.per_unit = 1.0 / max(unit, TINY)
         self._left, self._out = np.empty((rows, d + 2)), np.empty((rows, m + and_zero))
         self.right = np.zeros((d + 2, m + and_zero))
         with np.errstate(over="ignore", under="ignore"):
@@ -90,16 +93,17 @@ class DistancesTo:
                 extend(X, self.origin, self.per_unit, left)
             else:
                 moved = np.subtract(X, self.origin, out=left[:, :-2])
-                np.multiply(moved, self.per_unit, out=moved)
-                norms = np.einsum("ij,ij->i", moved, moved)
-                left[:, -2], left[:, -1] = norms, 1.0
+                if self.per_unit != 1.0:
+                    moved *= self.per_unit
+                np.einsum("ij,ij->i", moved, moved, out=left[:, -2])
+                left[:, -1] = 1.0
             np.matmul(left, self.right, out=out)
+        norms = left[:, -2]
         if self._far:
             np.minimum(out, 0.0, out=out)
-        else:
-            far = np.flatnonzero(~(left[:, -2] <= FAR))  # a row's result must not depend on the rows beside it
-            if far.size:
-                out[far] = np.minimum(out[far], 0.0)
+        elif not norms.max() <= FAR:
+            far = np.flatnonzero(~(norms <= FAR))  # a row's result must not depend on the rows beside it
+            out[far] = np.minimum(out[far], 0.0)
         out[:, self._m :] = 0.0  # an infinite norm times 0 is NaN
         return out
 
@@ -121,7 +125,7 @@ def root_mean_squared_distance(X: Any, sample_weight: np.ndarray | None = None) 
 
 def _mean(values: np.ndarray, weights: np.ndarray | None) -> Any:
     """The mean along the first axis; without weights by the call that costs least."""
-    return values.mean(axis=0) if weights is None else np.average(values, axis=0, weights=weights)
+    return np.add.reduce(values) / len(values) if weights is None else np.average(values, axis=0, weights=weights)
 
 
 NEIGHBOURS = 5

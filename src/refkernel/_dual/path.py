@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -81,7 +82,7 @@ class Path:
     converged: np.ndarray
     asked: np.ndarray
 
-    @property
+    @functools.cached_property
     def is_zero(self) -> np.ndarray:
         """Whether w = Σ b phi(x) cannot be told from 0."""
         return is_zero(self)

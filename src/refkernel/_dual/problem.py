@@ -79,7 +79,7 @@ def noise(facts: Any) -> Any:
 
     ||w||² is then at most 2 · settled · scale, and scale at most ½ (Σ |b| sqrt K_ii)² for samples of one size.
     """
-    return np.where(is_zero(facts), np.sqrt(_settled(facts)) * facts.size_of_sums, 0.0)
+    return np.where(facts.is_zero, np.sqrt(_settled(facts)) * facts.size_of_sums, 0.0)
 
 
 def _settled(facts: Any) -> Any:

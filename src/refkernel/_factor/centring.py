@@ -11,14 +11,17 @@ def distinct_rows(R: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Row numbers of the first of each distinct row, and for every row which of these it equals; None if no row repeats."""
     with np.errstate(over="ignore", invalid="ignore"):
         sums = R.sum(axis=1)
-    ordered = np.sort(sums)
-    if (ordered[:-1] < ordered[1:]).all():  # false beside a NaN
+    order = sums.argsort()
+    ordered = sums[order]
+    alike = ~(ordered[:-1] < ordered[1:])  # equal rows have equal sums; true beside a NaN
+    if not alike.any():
         return None
-    _, group, sizes = np.unique(sums, return_inverse=True, return_counts=True)
-    known: dict[int | bytes, int] = {}
-    alike = sizes[group] > 1  # equal rows have equal sums
-    which = np.array([known.setdefault((R[i] + 0.0).tobytes() if alike[i] else i, len(known)) for i in range(len(R))])  # -0.0 is 0.0
-    return None if len(known) == len(R) else (np.unique(which, return_index=True)[1], which)
+    known: dict[bytes, int] = {}
+    first = np.arange(len(R))
+    for i in np.union1d(order[:-1][alike], order[1:][alike]).tolist():
+        first[i] = known.setdefault((R[i] + 0.0).tobytes(), i)  # -0.0 is 0.0
+    distinct = np.flatnonzero(first == np.arange(len(R)))
+    return None if len(distinct) == len(R) else (distinct, np.searchsorted(distinct, first))
 
 
 @njit(interpreted=LOOP)

@@ -16,9 +16,9 @@ def check_floor(floor: Any) -> None:
         raise ValueError(f"eigenvalue_floor={floor!r} must be a number >= 0: eigenvalues below it are dropped.")
 
 
-def check_references(K_RR: np.ndarray, m: int, center: bool) -> None:
-    """Raise if the kernel matrix of m references cannot be factorised."""
-    if not math.isfinite(K_RR.sum()):
+def check_references(values: np.ndarray, m: int, center: bool) -> None:
+    """Raise if the kernel matrix of m references, whose values (or their sums) are given, cannot be factorised."""
+    if not math.isfinite(values.sum()):
         raise ValueError("The base kernel overflows or is NaN on the references. Scale the data first, for example with TargetScaler.")
     if center and m < 2:
         raise ValueError(

@@ -74,12 +74,14 @@ class Tridiagonal:
 
     def _turned(self, S: np.ndarray) -> np.ndarray:
         """QS, with S padded by zeros below."""
-        U = np.zeros((self._d.size, S.shape[1]), order="F")
-        U[: len(S)] = S
+        m, vectors = self._d.size, S.shape[1]
+        U, below = np.empty((m, vectors), order="F"), np.zeros((m - 1, vectors), order="F")
+        below[: len(S) - 1] = S[1:]
         turns = min(len(S), self._tau.size)
         if turns:
-            work = PANEL * S.shape[1] + 65 * 64
-            U[1:], _, _ = lapack.dormqr("L", "N", self._reflectors[1:, :turns], self._tau[:turns], U[1:], work)
+            work = PANEL * vectors + 65 * 64
+            below, _, _ = lapack.dormqr("L", "N", self._reflectors[1:, :turns], self._tau[:turns], below, work, overwrite_c=1)
+        U[0], U[1:] = S[0], below
         return U
 
 

@@ -66,10 +66,10 @@ class Whitening:
         self._roots = None if counts is None else np.sqrt(counts)
         m = len(K_RR) if counts is None else int(counts.sum())
         counts = _once_each(m) if counts is None else counts
-        check_references(K_RR, m, center)
         self.center, self._first, self._shares = center, first, counts / m
         self._dropped: np.ndarray | None = None
         self.mu = column_means(K_RR, counts) if center else np.zeros(len(K_RR))
+        check_references(self.mu if center else K_RR, m, center)  # a value that is not finite makes a mean that is not
         K = centred(K_RR, self.mu, counts) if center else K_RR * self._weights(1.0)
         self._L = _cholesky_above(K, self._weights(K.trace() / m / m) if center else 0.0, floor)
         self.whole = self._L is not None

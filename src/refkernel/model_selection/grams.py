@@ -171,8 +171,10 @@ class Samples:
         """Write k(X, X) and the values of the test samples, without references."""
         if kernel.shares_distances:
             D = self._distances_to(self.X, 0)
-            K[:] = kernel.of_squared_distances(D[: self.n], out=K)
-            K_test[:] = kernel.of_squared_distances(D[self.n :], out=K_test)
+            for part, into in ((D[: self.n], K), (D[self.n :], K_test)):
+                found = kernel.of_squared_distances(part, out=into)
+                if found is not into:
+                    into[:] = found
         else:
             K_ZX = kernel(self.Z, self.X)
             K[:], K_test[:] = K_ZX[: self.n], K_ZX[self.n :]

@@ -175,7 +175,8 @@ class SolvedPaths:
     @property
     def degenerate(self) -> np.ndarray:
         """Whether decision values are noise (s × values), for a single formulation."""
-        return self._in_order(self.path.is_zero & self.plan.noisy)[0]
+        noisy = self.plan.noisy
+        return self._in_order(self.path.is_zero & noisy if noisy.any() else np.zeros(self.path.rho.shape, dtype=bool))[0]
 
     def _in_order(self, found: np.ndarray) -> list[np.ndarray]:
         """Cut into formulations, with values in the order in which the user gave them."""
