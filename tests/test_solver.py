@@ -724,16 +724,20 @@ def test_jitted_largest_and_where(n):
 @pytest.mark.parametrize("n", [0, 1, 3, 4, 9, 64])
 def test_jitted_products_have_the_bits_of_their_python_source(n):
     """Newton steps are interpreted in a first fit and compiled later: no bit may tell which it was."""
-    v, w = np.random.default_rng(n).normal(size=(2, n))
-    assert newton.product(v, w) == newton.product.py_func(v, w) == pytest.approx(v @ w, abs=1e-13)  # 64 terms of size 1
+    v, w, x = np.random.default_rng(n).normal(size=(3, n))
+    both = newton.products(v, w, x)
+    assert both == newton.products.py_func(v, w, x)
+    np.testing.assert_allclose(both, [v @ w, v @ x], rtol=0, atol=1e-13)  # 64 terms of size 1
     U = np.triu(np.random.default_rng(n).uniform(1.0, 2.0, size=(n, n)))
     np.testing.assert_array_equal(newton.newton_step(U, v), newton.newton_step.py_func(U, v))
+    for x, known in zip(run_both(newton.forward, U, 0, n, v, w)[-2:], (v, w), strict=True):
+        assert (np.abs(U.T @ x - known) <= 1e-15 * (n + 1) * (U.T @ np.abs(x))).all()  # U'x = v, by the error of substitution
 
 
 def test_every_jitted_function_is_run_as_python():
     """A jitted function that is added must be added to the tests above too."""
     tested = {"smo", "largest", "last_index", "polish", "free_weights"}
-    tested |= {"factorise_free", "drop", "newton_step", "product", "take_step"}
+    tested |= {"factorise_free", "drop", "newton_step", "forward", "products", "take_step"}
     tested |= {"multiplier", "duality_gap", "spread_and_mass", "largest_violation", "gap_at", "fill"}
     tested |= {"violation_for", "snap", "solve_whole", "gradient", "change_total", "solve_problems", "rescaled", "add_rows"}
     tested |= {"certify", "size_of_sums", "smallest_growing"}

@@ -111,7 +111,7 @@ class Whitening:
     def _set_first(self, K: np.ndarray, dropped: np.ndarray | None = None) -> None:
         """K_first from K less the dropped eigenvalues' part."""
         first = self._first
-        K_first = K[first, first].copy() if isinstance(first, slice) else K[np.ix_(first, first)]
+        K_first = K[first][:, first].copy()
         if self._dropped is not None:
             N = self._dropped[first]
             K_first -= (N * dropped) @ N.T
