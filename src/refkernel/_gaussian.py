@@ -59,7 +59,7 @@ def exp_of(t: float) -> float:
     return series * power if t > LEAST else 0.0
 
 
-@njit()
+@njit(fastmath={"contract"})  # multiplications and additions in one instruction
 def _exponentials(t: np.ndarray) -> None:
     for i in range(t.size):
         t[i] = exp_of(0.0 if t[i] > 0.0 else t[i])  # distances that rounding made negative are 0; NaN stays NaN
