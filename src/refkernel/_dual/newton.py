@@ -120,10 +120,10 @@ def newton_step(U: np.ndarray, G: np.ndarray) -> np.ndarray:
         forward(U, c, c + 4, ones, grad)
         # views that begin at the loop's start: indices that cannot be negative let the loop use vector registers
         s, t, u, v = U[c, c + 4 : r], U[c + 1, c + 4 : r], U[c + 2, c + 4 : r], U[c + 3, c + 4 : r]
-        for below in (ones, grad):
-            x, i, j, k, l = below[c + 4 :], below[c], below[c + 1], below[c + 2], below[c + 3]
-            for n in range(s.size):
-                x[n] = (((x[n] - i * s[n]) - j * t[n]) - k * u[n]) - l * v[n]
+        for solved in (ones, grad):
+            x, a, b, d, e = solved[c + 4 :], solved[c], solved[c + 1], solved[c + 2], solved[c + 3]
+            for k in range(s.size):
+                x[k] = (((x[k] - a * s[k]) - b * t[k]) - d * u[k]) - e * v[k]
     forward(U, fours, r, ones, grad)
     sum_ones, sum_grad = 0.0, 0.0
     for c in range(r - 1, -1, -1):
