@@ -9,7 +9,8 @@ import numpy as np
 
 from ._blocks import MANY_ENTRIES, ROWS_OF_BLAS, block_rows
 from ._distances import DistancesTo, extend
-from ._jit import LOOP, multiply, njit
+from ._jit import LOOP, njit
+from ._jit.products import multiply
 from ._threads import in_threads, one_blas_thread, share_rows
 
 LOG2_E = 1.4426950408889634

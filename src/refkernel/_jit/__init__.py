@@ -6,6 +6,5 @@ Interpreted and compiled code give the same bits: a function for which that is n
 """
 
 from .compiler import DRIVER, LOOP, njit
-from .products import multiply
 
-__all__ = ["DRIVER", "LOOP", "multiply", "njit"]
+__all__ = ["DRIVER", "LOOP", "njit"]

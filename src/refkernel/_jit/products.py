@@ -1,4 +1,4 @@
-"""Matrix products with the same bits in compiled and in interpreted code: both call SciPy's BLAS."""
+"""Matrix products with the same bits in interpreted code and in what njit compiles: both call SciPy's BLAS."""
 
 from __future__ import annotations
 
