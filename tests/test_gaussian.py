@@ -70,7 +70,7 @@ def test_sums_in_threads_are_those_of_one(monkeypatch):
     np.testing.assert_array_equal(_gaussian.sums(X, Z, 1.0, weights), alone)
 
 
-@pytest.mark.parametrize(("m", "d", "rank"), [(1, 1, 1), (7, 3, 5), (100, 10, 99), (130, 2, 129), (300, 40, 60)])
+@pytest.mark.parametrize(("m", "d", "rank"), [(1, 1, 1), (7, 3, 5), (100, 10, 1), (100, 10, 99), (130, 2, 129), (300, 40, 60)])
 def test_features_are_those_of_the_formula_and_do_not_depend_on_other_rows(m, d, rank):
     """Strips of several sizes: the naive product within rounding, and bit for bit the same alone, in any place and among others."""
     rng = np.random.default_rng(m)
@@ -82,17 +82,63 @@ def test_features_are_those_of_the_formula_and_do_not_depend_on_other_rows(m, d,
         np.testing.assert_array_equal(_gaussian.features(X[part], Z, 1.5, P, np.empty_like(found[part])), found[part])
 
 
-def test_features_have_the_same_bits_interpreted_compiled_and_in_threads(monkeypatch):
+@pytest.mark.parametrize("rank", [1, 2, 50])
+def test_features_have_the_same_bits_interpreted_compiled_and_in_threads(rank, monkeypatch):
     """A model gives a row one answer, whether or not its functions are compiled yet."""
     rng = np.random.default_rng(0)
-    X, Z, P = rng.normal(size=(500, 6)), rng.normal(size=(60, 6)), rng.normal(size=(61, 50))
+    X, Z, P = rng.normal(size=(500, 6)), rng.normal(size=(60, 6)), rng.normal(size=(61, rank))
     monkeypatch.setattr(compiler, "patience", 0.0)
-    compiled = _gaussian.features(X, Z, 1.0, P, np.empty((500, 50)))
+    compiled = _gaussian.features(X, Z, 1.0, P, np.empty((500, rank)))
     monkeypatch.setattr(_gaussian, "MANY_ENTRIES", 1)
-    np.testing.assert_array_equal(_gaussian.features(X, Z, 1.0, P, np.empty((500, 50))), compiled)
+    np.testing.assert_array_equal(_gaussian.features(X, Z, 1.0, P, np.empty((500, rank))), compiled)
     monkeypatch.setattr(_gaussian, "_features", getattr(_gaussian._features, "py_func", _gaussian._features))
     monkeypatch.setattr(_gaussian, "extend", getattr(_gaussian.extend, "py_func", _gaussian.extend))
-    np.testing.assert_array_equal(_gaussian.features(X, Z, 1.0, P, np.empty((500, 50))), compiled)
+    np.testing.assert_array_equal(_gaussian.features(X, Z, 1.0, P, np.empty((500, rank))), compiled)
+
+
+@pytest.mark.parametrize("columns", [2, 4])
+def test_features_of_other_shapes_are_refused(columns):
+    """Compiled code is never reached with shapes that do not fit."""
+    X, Z, P = np.ones((200, columns)), np.eye(3), np.ones((4, 2))
+    with pytest.raises(ValueError, match="were expected"):
+        _gaussian.features(X, Z, 1.0, P, np.empty((200, 2)))
+    for projection, out in ((P[:3], np.empty((200, 2))), (P, np.empty((200, columns + 1))), (P, np.empty((199, 2)))):
+        with pytest.raises(ValueError, match="were expected"):
+            _gaussian.features(np.ones((200, 3)), Z, 1.0, projection, out)
+
+
+def test_features_go_wherever_an_array_can_be_written():
+    """An output that is not aligned gets all values; one that is read-only is refused and stays as it is."""
+    rng = np.random.default_rng(0)
+    X, Z, P = rng.normal(size=(300, 3)), rng.normal(size=(20, 3)), rng.normal(size=(21, 4))
+    kernel, expected = rk.RBF(sigma=1.0), np.empty((300, 4))
+    kernel.features_against(X, Z, P, expected)
+    unaligned = np.zeros(300 * 4 * 8 + 1, dtype=np.uint8)[1:].view(np.float64).reshape(300, 4)
+    np.testing.assert_allclose(kernel.features_against(X, Z, P, unaligned), expected, rtol=0, atol=1e-13)  # sums of 21 terms of size 1
+    frozen = np.zeros((300, 4))
+    frozen.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        kernel.features_against(X, Z, P, frozen)
+    assert not frozen.any()
+
+
+def test_a_kernel_that_overrides_rbf_keeps_its_own_features():
+    """A subclass that redefines ``against`` is mapped by its own values."""
+
+    class Half(rk.RBF):
+        def against(self, Z, rows):
+            values = super().against(Z, rows)
+
+            def halved(X):
+                K = values(X)
+                K[:, :-1] *= 0.5
+                return K
+
+            return halved
+
+    X, P = np.random.default_rng(0).normal(size=(30, 2)), np.eye(6)[:, :5]
+    half, whole = (k.features_against(X, X[:5], P, np.empty((30, 5))) for k in (Half(sigma=1.0), rk.RBF(sigma=1.0)))
+    np.testing.assert_allclose(half, 0.5 * whole, rtol=1e-12)
 
 
 def test_features_of_rows_that_overflow_are_those_of_a_far_row():

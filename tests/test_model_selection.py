@@ -28,8 +28,9 @@ from refkernel._factor import FEW_BELOW, FEWEST_BELOW, LARGE, Tridiagonal, White
 from refkernel.metrics import gmean_scorer, tpr_at_tnr_score, tpr_at_tnr_scorer
 from refkernel.model_selection import Formulation, decision_paths
 from refkernel.model_selection.candidates import Alone, Shared, plan
+from refkernel.model_selection.engine import Rows
 from refkernel.model_selection.grams import Samples
-from refkernel.model_selection.search import _ByKind
+from refkernel.model_selection.search import _ByKind, _tabulate
 from refkernel.references import TrainingRows
 
 SCALES = [0.1, 1.0, 10.0, 100.0, 1000.0]
@@ -307,6 +308,25 @@ def test_references_that_repeat_are_factorised_once(scale, below, center):
         (whitening.K_first, Phi_first @ Phi_first.T),
     ):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)  # rounding, times the whitening of eigenvalues down to 1e-6
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_factorisations_do_not_depend_on_the_order_in_memory(center):
+    """A user's function may return a transposed matrix: the floor cuts the same eigenvalues."""
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    K = rk.RBF(scale=1.0).fit(X)(X)
+    floor = np.linalg.eigvalsh(K)[15]
+    by_rows, by_columns = (Whitening(A, center, floor) for A in (K, np.asfortranarray(K)))
+    assert by_rows.rank == by_columns.rank == factorise(K, center, floor).rank < 29
+    np.testing.assert_array_equal(by_rows.features(K), by_columns.features(K))
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_kernels_that_overflow_in_sum_only_are_refused(center):
+    """Each value and each mean is finite, but not their sum: the scale of the factorisation would be infinite."""
+    K = np.diag(np.full(40, 1e307))
+    with pytest.raises(ValueError, match="overflows"):
+        Whitening(K, center, 1e-6)
 
 
 def test_factorisations_are_told_apart_by_kernel(data):
@@ -610,6 +630,16 @@ def test_folds_that_lack_a_kind_are_named_and_left_out_of_the_means(data):
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     with pytest.raises(ValueError, match="No test fold holds both"):
         rk.OneClassGridSearch(rk.SVDD(), {"nu": VALUES}, cv=[(np.arange(40), np.arange(5))]).fit(X, y)
+
+
+def test_times_are_means_over_all_folds_and_scores_over_those_that_can_be_scored():
+    """A fold that cannot be scored was fitted all the same."""
+    rows = [[Rows([0], np.array([score]), seconds, 2.0 * seconds, [()])] for score, seconds in ((0.5, 1.0), (0.9, 2.0), (0.7, 6.0))]
+    results = _tabulate([{"nu": 0.1}], rows, undefined=[1], made_up=False)
+    assert results["mean_fit_time"] == [3.0]
+    assert results["mean_score_time"] == [6.0]
+    assert results["mean_test_score"] == pytest.approx([0.6])
+    assert results["std_test_score"] == pytest.approx([0.1])
 
 
 @pytest.mark.parametrize(

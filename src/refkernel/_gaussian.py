@@ -9,7 +9,7 @@ import numpy as np
 
 from ._blocks import MANY_ENTRIES, ROWS_OF_BLAS, block_rows
 from ._distances import DistancesTo, extend
-from ._jit import LOOP, njit
+from ._jit import DRIVER, njit
 from ._jit.products import multiply
 from ._threads import in_threads, one_blas_thread, share_rows
 
@@ -43,7 +43,7 @@ MANY_VALUES = 1 << 21
 """With at least this many values (a few ms of work), rows are shared between threads."""
 
 SMALL_PRODUCT = 1_000_000
-"""Up to this many multiplications, OpenBLAS for AVX-512 leaves matrices where they are: a fifth faster than packing them."""
+"""Up to this many multiplications, OpenBLAS for AVX-512 does not pack the matrices first, which is a fifth faster."""
 
 
 @njit(inline="always")
@@ -63,11 +63,11 @@ def exp_of(t: float) -> float:
 @njit(fastmath={"contract"})  # multiplications and additions in one instruction
 def _exponentials(t: np.ndarray) -> None:
     for i in range(t.size):
-        t[i] = exp_of(0.0 if t[i] > 0.0 else t[i])  # distances that rounding made negative are 0; NaN stays NaN
+        t[i] = exp_of(0.0 if t[i] > 0.0 else t[i])  # distances that rounding made negative are 0
 
 
 def exponentials(t: np.ndarray) -> np.ndarray:
-    """Replace all t by exp(min(t, 0)). Mutates t, and returns it."""
+    """Replace all t by exp(min(t, 0)), as ``exp_of`` computes it. Mutates t, and returns it."""
     _exponentials(t.reshape(-1))
     return t
 
@@ -144,15 +144,20 @@ def sums(X: np.ndarray, Z: np.ndarray, sigma: float, weights: np.ndarray) -> np.
 
 def features(X: np.ndarray, Z: np.ndarray, sigma: float, projection: np.ndarray, out: np.ndarray) -> np.ndarray:
     """[exp(-||x - z_j||² / (2 sigma²)) for all j, 1] projection for every row x of X. Mutates out, and returns it."""
-    projection = np.ascontiguousarray(projection)
-    m_and_one, rank = projection.shape
-    rows = strip_rows(m_and_one, rank)
-    to = DistancesTo(Z, np.sqrt(2.0) * sigma, rows, and_zero=True)
+    (m, d), rank = Z.shape, projection.shape[1]
+    if X.ndim != 2 or X.shape[1] != d or len(projection) != m + 1 or out.shape != (len(X), rank):
+        raise ValueError(
+            f"X has shape {X.shape}, projection {projection.shape} and out {out.shape}; "
+            f"(n, {d}), ({m + 1}, rank) and (n, rank) were expected."
+        )
+    rows = strip_rows(m + 1, rank)
+    to = DistancesTo(Z, np.sqrt(2.0) * sigma, 0, and_zero=True)
+    X, origin, right, projection = (_read_only(A) for A in (X, to.origin, to.right, projection))
 
     def work(start: int, stop: int) -> None:
-        _features(X[start:stop], to.origin, to.per_unit, to.right, projection, rows, out[start:stop])
+        _features(X[start:stop], origin, to.per_unit, right, projection, rows, out[start:stop])
 
-    if len(X) * m_and_one >= MANY_ENTRIES:
+    if len(X) * (m + 1) >= MANY_ENTRIES:
         share_rows(work, len(X))
     else:
         with one_blas_thread():
@@ -161,17 +166,24 @@ def features(X: np.ndarray, Z: np.ndarray, sigma: float, projection: np.ndarray,
 
 
 def strip_rows(inner: int, columns: int) -> int:
-    """Rows of which features are computed at a time, always as many: a whole block, or the part of it that is a small product."""
+    """The number of rows in every strip: a whole block, or the largest part of one whose product is small."""
     rows = block_rows(inner)
     small = SMALL_PRODUCT // (inner * columns) // ROWS_OF_BLAS * ROWS_OF_BLAS
     return min(rows, small) if small else rows
 
 
-@njit(interpreted=LOOP)
+def _read_only(A: np.ndarray) -> np.ndarray:
+    """A contiguous view that cannot be written, so that compiled code meets one type of array."""
+    view = np.ascontiguousarray(A).view()
+    view.flags.writeable = False
+    return view
+
+
+@njit(interpreted=DRIVER)
 def _features(
     X: np.ndarray, origin: np.ndarray, per_unit: float, right: np.ndarray, projection: np.ndarray, rows: int, out: np.ndarray
 ) -> None:
-    """Fill ``out`` strip by strip; the last one is padded by its last row. Mutates out."""
+    """Fill ``out`` strip by strip; the last one is padded with copies of its last row. Mutates out."""
     left, K, last = np.empty((rows, len(right))), np.empty((rows, right.shape[1])), np.empty((rows, out.shape[1]))
     for start in range(0, len(X), rows):
         stop = min(start + rows, len(X))

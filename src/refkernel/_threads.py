@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import itertools
 import os
@@ -105,7 +106,7 @@ def share_rows(work: Callable[[int, int], None], n: int) -> None:
 
 
 def in_threads(work: Callable[[int, int], None], n: int) -> None:
-    """Call ``work(start, stop)`` for parts of range(n), in as many threads as there are cores."""
+    """Call ``work(start, stop)`` for parts of range(n), in as many threads as there are cores; this one is the first."""
     threads = min(cpu_count(), MOST_THREADS)
     if threads == 1:
         work(0, n)
@@ -113,7 +114,7 @@ def in_threads(work: Callable[[int, int], None], n: int) -> None:
     bounds = [k * n // threads for k in range(threads + 1)]
     with ThreadPoolExecutor(threads - 1) as pool:
         others = [pool.submit(work, *part) for part in itertools.pairwise(bounds[1:])]
-        work(0, bounds[1])
+        contextvars.Context().run(work, 0, bounds[1])  # with NumPy's default errstate, as in the other threads
         for other in others:
             other.result()
 

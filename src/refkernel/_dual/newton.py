@@ -55,11 +55,11 @@ def polish(K: np.ndarray, b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper
 @njit(interpreted=LOOP)
 def free_weights(b: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """The indices of the weights strictly between their bounds."""
-    F = np.empty(b.size + 1, np.intp)
+    F = np.empty(b.size, np.intp)
     f = 0
     for t in range(b.size):
-        F[f] = t
-        f += lower[t] < b[t] < upper[t]  # instead of a branch, which would often be predicted wrongly
+        F[f] = t  # the next one takes its place if this one is not free: a branch would often be predicted wrongly
+        f += lower[t] < b[t] < upper[t]
     return F[:f]
 
 
@@ -137,9 +137,9 @@ def newton_step(U: np.ndarray, G: np.ndarray) -> np.ndarray:
     return grad
 
 
-@njit(interpreted=LOOP, inline="always")  # compiled once, as part of its only caller
+@njit(interpreted=LOOP, inline="always")  # a few lines of its only caller
 def forward(U: np.ndarray, begin: int, end: int, x: np.ndarray, y: np.ndarray) -> None:
-    """Eliminate the rows begin … end - 1 of U' from x and y, up to the entry end - 1. Mutates x and y."""
+    """Forward substitution with U' for the entries begin … end - 1 of x and y. Mutates x and y."""
     for c in range(begin, end):
         x[c] /= U[c, c]
         y[c] /= U[c, c]

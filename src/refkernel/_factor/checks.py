@@ -17,7 +17,7 @@ def check_floor(floor: Any) -> None:
 
 
 def check_references(values: np.ndarray, m: int, center: bool) -> None:
-    """Raise if the kernel matrix of m references, whose values (or their sums) are given, cannot be factorised."""
+    """Raise if the kernel matrix of m references, given by its values or by their sums over columns, cannot be factorised."""
     if not math.isfinite(values.sum()):
         raise ValueError("The base kernel overflows or is NaN on the references. Scale the data first, for example with TargetScaler.")
     if center and m < 2:

@@ -67,4 +67,4 @@ def factorise(K_RR: npt.ArrayLike, center: bool, floor: float) -> Factor:
     projection = U[:, kept] / np.sqrt(lam[kept])
     if center:
         projection -= projection.mean(axis=0)
-    return Factor(lam[kept], np.ascontiguousarray(np.vstack([projection, -mu @ projection])))  # products with rows are faster so
+    return Factor(lam[kept], np.ascontiguousarray(np.vstack([projection, -mu @ projection])))  # in C order, products with rows are faster

@@ -62,14 +62,14 @@ class Whitening:
         counts: np.ndarray | None = None,
         first: slice | np.ndarray = slice(0),
     ) -> None:
-        K_RR = np.asarray(K_RR, dtype=np.float64)
+        K_RR = np.ascontiguousarray(K_RR, dtype=np.float64)
         self._roots = None if counts is None else np.sqrt(counts)
         m = len(K_RR) if counts is None else int(counts.sum())
         counts = _once_each(m) if counts is None else counts
         self.center, self._first, self._shares = center, first, counts / m
         self._dropped: np.ndarray | None = None
         self.mu = column_means(K_RR, counts) if center else np.zeros(len(K_RR))
-        check_references(self.mu if center else K_RR, m, center)  # a value that is not finite makes a mean that is not
+        check_references(self.mu * m if center else K_RR, m, center)
         K = centred(K_RR, self.mu, counts) if center else K_RR * self._weights(1.0)
         self._L = _cholesky_above(K, self._weights(K.trace() / m / m) if center else 0.0, floor)
         self.whole = self._L is not None

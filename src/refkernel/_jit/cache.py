@@ -78,9 +78,9 @@ class _InMemory(NullCache):
 
 @functools.cache
 def _state_of_sources() -> str:
-    """A hash of all files of the package that mention njit."""
+    """A hash of all files of the package that mention njit or numba."""
     sources = (path.read_bytes() for path in sorted(Path(__file__).parents[1].rglob("*.py")))
-    return hashlib.sha256(b"".join(source for source in sources if b"njit" in source)).hexdigest()[:DIGITS]
+    return hashlib.sha256(b"".join(source for source in sources if b"njit" in source or b"numba" in source)).hexdigest()[:DIGITS]
 
 
 _warned = False

@@ -11,7 +11,10 @@ from scipy.linalg import blas
 
 def multiply(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
     """out = AB, for contiguous arrays. Mutates out."""
-    blas.dgemm(1.0, B.T, A.T, c=out.T, overwrite_c=1)
+    if out.shape[1] == 1:
+        out[:, 0] = blas.dgemv(1.0, A.T, B[:, 0], trans=1)  # as numba does
+    else:
+        blas.dgemm(1.0, B.T, A.T, c=out.T, overwrite_c=1)
 
 
 @overload(multiply)

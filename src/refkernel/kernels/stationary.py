@@ -164,10 +164,10 @@ class RBF(Stationary):
         return _gaussian.sums(X, Z, self._width(), weights)
 
     def features_against(self, X: Any, Z: Any, projection: np.ndarray, out: np.ndarray) -> np.ndarray:
-        dense = all(isinstance(A, np.ndarray) and A.dtype == np.float64 for A in (X, Z))
-        if np.ndim(self._width()) or not (dense and out.dtype == np.float64 and out.flags.c_contiguous):
+        compiled = all(isinstance(A, np.ndarray) and A.dtype == np.float64 for A in (X, Z, projection, out)) and out.flags.carray
+        if np.ndim(self._width()) or not compiled or type(self).against is not RBF.against:
             return super().features_against(X, Z, projection, out)
-        return _gaussian.features(np.ascontiguousarray(X), Z, self._width(), projection, out)
+        return _gaussian.features(X, Z, self._width(), projection, out)
 
     def of_squared_distances(self, negative: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         K = np.multiply(negative, 0.5 / self._width() ** 2, out=out)

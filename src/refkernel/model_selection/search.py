@@ -343,8 +343,10 @@ def _tabulate(candidates: list[dict[str, Any]], rows: list[list[Rows]], undefine
                 if names:
                     doubts[candidate].update(dict.fromkeys(names))
     scores[:, undefined] = np.nan
-    defined = np.delete(measured, undefined, axis=2) if undefined else measured
-    mean, std = defined.mean(axis=2), defined.std(axis=2)
+    mean, std = measured.mean(axis=2), measured.std(axis=2)
+    if undefined:
+        defined = np.delete(measured[2:], undefined, axis=2)
+        mean[2:], std[2:] = defined.mean(axis=2), defined.std(axis=2)
     results: dict[str, Any] = {}
     for k, name in enumerate(("fit_time", "score_time")):
         results[f"mean_{name}"], results[f"std_{name}"] = mean[k], std[k]
