@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import refkernel as rk
 from refkernel._factor import FEW_BELOW, FEWEST_BELOW, LARGE, Tridiagonal, Whitening, distinct_rows, factorise
+from refkernel._factor.centring import centred, column_means
 from refkernel.metrics import gmean_scorer, tpr_at_tnr_score, tpr_at_tnr_scorer
 from refkernel.model_selection import Formulation, decision_paths
 from refkernel.model_selection.candidates import Alone, Shared, plan
@@ -319,6 +320,22 @@ def test_factorisations_do_not_depend_on_the_order_in_memory(center):
     by_rows, by_columns = (Whitening(A, center, floor) for A in (K, np.asfortranarray(K)))
     assert by_rows.rank == by_columns.rank == factorise(K, center, floor).rank < 29
     np.testing.assert_array_equal(by_rows.features(K), by_columns.features(K))
+
+
+@pytest.mark.parametrize("m", [5, 8, 16])
+def test_centring_does_not_depend_on_where_arrays_lie_in_memory(m):
+    """Two fits of the same rows have the same bits: neighbours in memory do not change the order of sums."""
+    rng = np.random.default_rng(m)
+    K = rk.RBF(sigma=1.0)(rng.normal(size=(m, 3)))
+    found, held = set(), []
+    for turn in range(2000):  # arrays that stay and go, so that new ones lie in many places
+        mu = column_means(K, np.ones(m))
+        Kc = centred(K, mu, np.ones(m))
+        found.add(Kc.tobytes())
+        held.append((mu, Kc)[turn % 2])
+        if len(held) > rng.integers(1, 60):
+            held.pop(rng.integers(len(held)))
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("center", [True, False])

@@ -9,7 +9,8 @@ import numpy as np
 
 from ._blocks import MANY_ENTRIES, ROWS_OF_BLAS, block_rows
 from ._distances import DistancesTo, extend
-from ._jit import DRIVER, njit
+from ._jit import njit
+from ._jit.compiler import Interpreted
 from ._jit.products import multiply
 from ._threads import in_threads, one_blas_thread, share_rows
 
@@ -44,6 +45,9 @@ MANY_VALUES = 1 << 21
 
 SMALL_PRODUCT = 1_000_000
 """Up to this many multiplications, OpenBLAS for AVX-512 does not pack the matrices first, which is a fifth faster."""
+
+STRIPS = Interpreted(1 << 22, 1.0)
+"""For a loop over strips of rows: interpreted, it takes twice the time of compiled code, which few rows do not notice."""
 
 
 @njit(inline="always")
@@ -155,7 +159,12 @@ def features(X: np.ndarray, Z: np.ndarray, sigma: float, projection: np.ndarray,
     X, origin, right, projection = (_read_only(A) for A in (X, to.origin, to.right, projection))
 
     def work(start: int, stop: int) -> None:
-        _features(X[start:stop], origin, to.per_unit, right, projection, rows, out[start:stop])
+        end = stop - (stop - start) % rows
+        _features(X[start:end], origin, to.per_unit, right, projection, rows, out[start:end])
+        if end < stop:
+            last, held = X[np.minimum(np.arange(end, end + rows), stop - 1)], np.empty((rows, rank))  # the last row fills the strip
+            _features(_read_only(last), origin, to.per_unit, right, projection, rows, held)
+            out[end:stop] = held[: stop - end]
 
     if len(X) * (m + 1) >= MANY_ENTRIES:
         share_rows(work, len(X))
@@ -179,24 +188,21 @@ def _read_only(A: np.ndarray) -> np.ndarray:
     return view
 
 
-@njit(interpreted=DRIVER)
+@njit(interpreted=STRIPS)
 def _features(
     X: np.ndarray, origin: np.ndarray, per_unit: float, right: np.ndarray, projection: np.ndarray, rows: int, out: np.ndarray
 ) -> None:
-    """Fill ``out`` strip by strip; the last one is padded with copies of its last row. Mutates out."""
-    left, K, last = np.empty((rows, len(right))), np.empty((rows, right.shape[1])), np.empty((rows, out.shape[1]))
+    """Fill ``out`` strip by strip; X consists of whole strips. Mutates out.
+
+    Arrays are not assigned to slices: the text of the error that numba prepares for other shapes takes 3 s to compile.
+    """
+    left, K = np.empty((rows, len(right))), np.empty((rows, right.shape[1]))
     for start in range(0, len(X), rows):
-        stop = min(start + rows, len(X))
-        whole = stop - start == rows
-        extend(X[start:stop], origin, per_unit, left[: stop - start])
-        if not whole:
-            left[stop - start :] = left[stop - start - 1]
+        extend(X[start : start + rows], origin, per_unit, left)
         multiply(left, right, K)
         _exponentials(K.reshape(-1))
         K[:, -1] = 1.0
-        multiply(K, projection, out[start:stop] if whole else last)
-        if not whole:
-            out[start:stop] = last[: stop - start]
+        multiply(K, projection, out[start : start + rows])
 
 
 @njit(fastmath={"contract"})

@@ -42,7 +42,8 @@ def column_means(K: np.ndarray, counts: np.ndarray) -> np.ndarray:
 def centred(K: np.ndarray, mu: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """W^½ JKJ W^½ for the symmetric K, given its column means and the count of each row (W).
 
-    Each row is shifted by its own mean, so that it sums to 0 up to rounding.
+    Each row is shifted by its own mean, so that it sums to 0 up to rounding. The loop that sums a row writes nothing: compiled code would
+    otherwise sum in another order where arrays happen to lie side by side in memory.
     """
     roots = np.sqrt(counts)
     m = 0.0
@@ -50,9 +51,10 @@ def centred(K: np.ndarray, mu: np.ndarray, counts: np.ndarray) -> np.ndarray:
         m += counts[i]
     Kc = np.empty(K.shape)
     for i in range(mu.size):
-        mean = 0.0
         for j in range(mu.size):
             Kc[i, j] = K[i, j] - mu[j]
+        mean = 0.0
+        for j in range(mu.size):
             mean += counts[j] * Kc[i, j]
         mean /= m
         for j in range(mu.size):
