@@ -66,7 +66,7 @@ def test_sums_in_threads_are_those_of_one(monkeypatch):
     rng = np.random.default_rng(0)
     X, Z, weights = rng.normal(size=(300, 3)), rng.normal(size=(50, 3)), rng.random(50)
     alone = _gaussian.sums(X, Z, 1.0, weights)
-    monkeypatch.setattr(_gaussian, "MANY_VALUES", 1)
+    monkeypatch.setattr(_gaussian, "MANY_ENTRIES", 1)
     np.testing.assert_array_equal(_gaussian.sums(X, Z, 1.0, weights), alone)
 
 

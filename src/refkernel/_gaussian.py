@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._blocks import MANY_ENTRIES, ROWS_OF_BLAS, block_rows
-from ._distances import DistancesTo, extend
+from ._distances import TINY, DistancesTo, extend
 from ._jit import njit
 from ._jit.compiler import Interpreted
 from ._jit.products import multiply
@@ -40,14 +40,11 @@ EIGHT = 8
 TILE = 32
 """The side of the squares by which a triangle is mirrored: a square's rows and columns stay in the nearest cache."""
 
-MANY_VALUES = 1 << 21
-"""With at least this many values (a few ms of work), rows are shared between threads."""
-
 SMALL_PRODUCT = 1_000_000
 """Up to this many multiplications, OpenBLAS for AVX-512 does not pack the matrices first, which is a fifth faster."""
 
 STRIPS = Interpreted(1 << 22, 1.0)
-"""For a loop over strips of rows: interpreted, it takes twice the time of compiled code, which few rows do not notice."""
+"""For a loop over strips of rows: interpreted, it takes twice the time of compiled code. Few rows do not notice that; 100,000 would."""
 
 
 @njit(inline="always")
@@ -139,7 +136,7 @@ def sums(X: np.ndarray, Z: np.ndarray, sigma: float, weights: np.ndarray) -> np.
         landmarks[:m] = (Z - Z[0]) * per_unit
     columns = np.ascontiguousarray(landmarks.reshape(chunks, width, d).transpose(0, 2, 1))
     arguments, out = (columns, Z[0], per_unit, padded.reshape(chunks, width)), np.empty(len(X))
-    if len(X) * m >= MANY_VALUES:
+    if len(X) * m >= MANY_ENTRIES:
         in_threads(lambda start, stop: _sums(X[start:stop], *arguments, out[start:stop]), len(X))
     else:
         _sums(X, *arguments, out)
@@ -230,4 +227,4 @@ def matrix(X: np.ndarray, sigma: float) -> np.ndarray:
 
 def _per_unit(sigma: float) -> float:
     """The factor that makes squared distances exponents."""
-    return float(np.sqrt(0.5) / max(sigma, np.finfo(float).tiny))
+    return float(np.sqrt(0.5) / max(sigma, TINY))
