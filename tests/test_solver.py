@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 from sklearn.svm import OneClassSVM
 
-from refkernel._dual import certificate, moves, newton, path, problems, solver, sources, whole, working_sets
+from refkernel._dual import certificate, following, moves, newton, path, problems, solver, sources, whole, working_sets
 from refkernel._dual.classifiers import OCSVM, SVDD
 from refkernel._dual.problem import DualProblem
 from refkernel._dual.solver import solve
@@ -20,7 +20,7 @@ from refkernel.kernels import RBF, Linear
 TOL = 1e-6
 every_seed = pytest.mark.parametrize("seed", range(5))
 
-JITTED_ROOMS = (moves, newton, certificate, whole, problems)
+JITTED_ROOMS = (moves, newton, certificate, whole, following, problems)
 
 
 def one_class_svm(diag, nu, weight):
@@ -647,6 +647,123 @@ def test_jitted_steps_equal_their_python_source(seed, state):
         np.testing.assert_allclose(G_moved, G + K @ (moved - b), atol=1e-12)
 
 
+def optimum(K, total, upper):
+    """The weights of a one-class SVM with this sum, and their gradients."""
+    b = solve(DualProblem(np.zeros(upper.size), np.zeros(upper.size), upper, total), Dense(K), tol=1e-12).b
+    return b, K @ b
+
+
+def followed(K, total, rise, upper, run=following.follow, most=10**6):
+    """What ``follow`` returns and leaves in b, G, inverse, F and a, from the optimum of a sum on."""
+    n = upper.size
+    b, G = optimum(K, total, upper)
+    room = np.full((n + 2, n + 2), np.nan), np.full(n + 2, -1), np.full(n + 2, np.nan)
+    found = run(K, b, G, np.zeros(n), upper, rise, *room, following.LOST, 0.0, most)
+    return (*found, b, G, *room)
+
+
+@every_seed
+@pytest.mark.parametrize("rise", [0.0, 0.3, 5.0, 12.0])
+@pytest.mark.parametrize("upper", [np.ones(40), np.tile([1.0, 3.0], 20)], ids=["once each", "some three times"])
+def test_following_ends_at_the_optimum(seed, rise, upper):
+    """The weights of the next sum, as the solver finds them alone; the factor that is kept is that of the free ones."""
+    X = np.random.default_rng(seed).normal(size=(40, 3))
+    K = RBF(sigma=1.0)(X)
+    r, t, events, b, G, inverse, F, a = followed(K, 8.0, rise, upper)
+    expected, gradients = optimum(K, 8.0 + rise, upper)
+    assert r > 0
+    assert (events > 2) == (rise > 1)
+    assert b.sum() == pytest.approx(8.0 + rise, rel=1e-12)
+    assert ((b >= 0) & (b <= upper)).all()
+    np.testing.assert_allclose(b, expected, rtol=0, atol=1e-9)  # rounding, over eigenvalues down to 4e-4
+    np.testing.assert_allclose(G, gradients, rtol=0, atol=1e-9)
+    M = K[np.ix_(F[:r], F[:r])] + t
+    np.testing.assert_allclose(inverse[:r, :r] @ M, np.eye(r), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(a[:r], np.linalg.solve(M, np.ones(r)), rtol=1e-9)
+    assert set(np.flatnonzero((b > 1e-9) & (b < upper - 1e-9))) <= set(F[:r])
+    # Newton's step from a point beside it leads back
+    free = F[:r]
+    moved = b.copy()
+    moved[free[:2]] += [1e-4, -1e-4]
+    step = following.step_of(inverse, a, (K @ moved)[free])
+    np.testing.assert_allclose(moved[free] + step, b[free], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(step.sum(), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("rise", "total"), [(5.0, 1.0), (3.0, 36.0)], ids=["from few weights", "to all of them"])
+def test_following_passes_points_without_free_weights(rise, total):
+    """Samples that have nothing to do with each other, and sums at which every weight is at a bound."""
+    K = np.diag(np.linspace(1.0, 2.0, 40)) + 0.01
+    r, _, _, b, *_ = followed(K, total, rise, np.full(40, 1.0))
+    np.testing.assert_allclose(b, optimum(K, total + rise, np.ones(40))[0], rtol=0, atol=1e-8)
+    assert r > 0
+
+
+@pytest.mark.parametrize("kernel", ["equal rows", "low rank", "indefinite"])
+def test_following_is_given_up_where_samples_depend_on_each_other(kernel):
+    """Then nothing is claimed, and the problem is solved as if it had no neighbour."""
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    K = {"equal rows": RBF(sigma=0.3)(X[np.r_[:20, :20]]), "low rank": X @ X.T + 1.0, "indefinite": -RBF(sigma=1.0)(X)}[kernel]
+    n = len(K)
+    b = np.full(n, 0.5)
+    room = np.empty((n + 2, n + 2)), np.empty(n + 2, int), np.empty(n + 2)
+    assert following.follow(K, b, K @ b, np.zeros(n), np.ones(n), 1.0, *room, following.LOST, 0.0, 1000)[0] == following.LOST
+    nus = np.linspace(0.1, 0.9, 9)
+    if kernel != "indefinite":
+        on_path = path.solve_path(K[None], path.Family.of(OCSVM, nus * n))
+        assert on_path.converged.all()
+
+
+def test_following_respects_the_limit_of_moves():
+    """As many events as asked for, and then it is given up."""
+    K = RBF(sigma=1.0)(np.random.default_rng(0).normal(size=(40, 3)))
+    needed = followed(K, 8.0, 5.0, np.ones(40))[2]
+    assert needed > 2
+    assert followed(K, 8.0, 5.0, np.ones(40), most=needed + 1)[0] > 0
+    assert followed(K, 8.0, 5.0, np.ones(40), most=needed)[0] == following.LOST
+
+
+@every_seed
+def test_jitted_following_equals_its_python_source(seed):
+    """Event by event, the same: interpreted in a first search and compiled later."""
+    K, ones = RBF(sigma=1.0)(np.random.default_rng(seed).normal(size=(30, 3))), np.ones(30)
+    compiled, plain = (followed(K, 6.0, 4.0, ones, run) for run in (following.follow, following.follow.py_func))
+    for one, other in zip(compiled, plain, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    r, t, _, b, G, inverse, F, a = compiled
+    run_both(following.step_of, inverse, a, G[F[:r]])
+    run_both(following.leave, inverse, F, a, r, 1)
+    at_bound = int(np.flatnonzero((b == 0) | (b == 1))[0])
+    run_both(following.enter, K, at_bound, inverse, F, a, r, t)
+    run_both(following.inverted, K, b, np.zeros(30), ones, 1.0, inverse, F, a)
+    for p, lower, upper, rise, same in (
+        (0.0, 0.0, 1.0, 2.0, True), (0.1, 0.0, 1.0, 2.0, False), (0.0, -1.0, 1.0, 2.0, False), (0.0, 0.0, 0.5, 2.0, False),
+        (0.0, 0.0, 1.0, -2.0, False),
+    ):  # fmt: skip
+        vectors = [np.r_[np.zeros(29), p], np.r_[np.zeros(29), lower], np.r_[np.ones(29), upper], ones]
+        assert run_both(problems.only_the_sum_rises, *vectors, rise)[0] is same
+
+
+@every_seed
+def test_paths_of_many_values_are_those_of_each_alone(seed):
+    """50 values of nu, each followed from the one before; samples that stand for three have three times the weight."""
+    X = np.random.default_rng(seed).normal(size=(40, 3))
+    counts = np.where(np.arange(40) % 4 == 0, 3, 1)
+    K, nus = RBF(sigma=1.0)(X), np.linspace(0.02, 0.98, 50)
+    together = np.repeat(np.arange(40), counts)
+    family = path.Family.of(OCSVM, nus * counts.sum())
+    merged = path.solve_path(K[None], family, counts=counts)
+    apart = path.solve_path(K[None][:, together][:, :, together].copy(), family)
+    assert merged.converged.all()
+    assert apart.converged.all()
+    totals = np.array([np.bincount(together, weights=b) for b in apart.B[0]])
+    np.testing.assert_allclose(merged.B[0] @ K, totals @ K, rtol=0, atol=1e-6)  # the solver's tolerance
+    np.testing.assert_allclose(merged.rho, apart.rho, rtol=0, atol=1e-6)
+    for b, nu in zip(merged.B[0], nus, strict=True):
+        alone, _ = optimum(K, nu * counts.sum(), counts.astype(float))
+        np.testing.assert_allclose(b @ K, alone @ K, rtol=0, atol=1e-6)
+
+
 @every_seed
 def test_jitted_certificates_equal_their_python_source(seed, state):
     """The multiplier, the gap and the scales are the same plain Python, and those of a naive formula."""
@@ -741,4 +858,5 @@ def test_every_jitted_function_is_run_as_python():
     tested |= {"multiplier", "duality_gap", "spread_and_mass", "largest_violation", "gap_at", "fill"}
     tested |= {"violation_for", "snap", "solve_whole", "gradient", "change_total", "solve_problems", "rescaled", "add_rows"}
     tested |= {"certify", "size_of_sums", "smallest_growing"}
+    tested |= {"inverted", "enter", "leave", "follow", "step_of", "only_the_sum_rises"}
     assert {name for module in JITTED_ROOMS for name, value in vars(module).items() if hasattr(value, "py_func")} == tested

@@ -93,15 +93,16 @@ class Path:
         return noise(self)
 
 
-def solve_path(K: np.ndarray, family: Family, outliers: int = 0) -> Path:
+def solve_path(K: np.ndarray, family: Family, outliers: int = 0, counts: np.ndarray | None = None) -> Path:
     """Solve a family of problems on every kernel matrix of a stack K (s × n × n, contiguous).
 
     The last ``outliers`` samples are outliers that repel. Each answer depends on its neighbours on the path only within ``tol``.
+    Samples that stand for several equal ones have their number in ``counts``: their weight is the sum of the weights of these.
     """
     (s, n, _), q = K.shape, len(family.total)
     diag = K.diagonal(axis1=1, axis2=2).copy()
     wished, lower, upper = diag, np.zeros((q, n)), np.empty((q, n))
-    upper[:] = family.upper[:, None]
+    upper[:] = family.upper[:, None] if counts is None else family.upper[:, None] * counts
     if outliers:
         wished = diag.copy()
         wished[:, n - outliers :] -= np.array([negative_margin(d[: n - outliers]) for d in diag])[:, None]

@@ -6,7 +6,9 @@ import numpy as np
 
 from .._jit import DRIVER, LOOP, njit
 from .certificate import certify, largest_violation, spread_and_mass, typical_size, violation_for
+from .following import LOST, follow, step_of
 from .moves import fill, largest, last_index
+from .newton import MOST_FREE, take_step
 from .whole import gradient, solve_whole
 
 GIVEN, COMPUTED, FOLLOWING, FIRST = 0, 1, 2, 3
@@ -51,15 +53,19 @@ def solve_problems(
     p is (s × q × n); bounds are (q × n), floor (s), the rest (q). Problems that stop by LIBSVM's rule use ``K_single``.
     """
     q, n = upper.shape
+    room = min(n, MOST_FREE) + 2
+    inverse, F, a, common = np.empty((room, room)), np.empty(room, np.intp), np.empty(room), 0.0  # of the free weights: see ``follow``
     in_order = np.empty(n, np.intp)
     for t in range(n):
         in_order[t] = t
     for s in range(len(K)):
         alike = True  # equal weights are the optimum so far, as for a one-class SVM centred on its samples
+        free, events = LOST, 0
         for k in range(q):
             b, g, linear, low, up, fact = B[s, k], G[s, k], p[s, k], lower[k], upper[k], facts[s, k]
             Q = K_single[s] if libsvm[k] else K[s]
             alike = alike or begin[k] == COMPUTED
+            followed = False
             if begin[k] == FIRST:
                 fill(b, in_order, low, up, total[k])
             elif begin[k] != GIVEN and alike:
@@ -76,11 +82,22 @@ def solve_problems(
                         b[t] = 0.0
                     change_total(b, g, low, up, total[k])
             elif begin[k] == FOLLOWING:
-                for t in range(n):
-                    b[t] = rescaled(B[s, k - 1, t], lower[k - 1, t], upper[k - 1, t], low[t], up[t])
-                change_total(b, G[s, k - 1], low, up, total[k])
+                before, before_g = B[s, k - 1], G[s, k - 1]
+                if libsvm[k] or not only_the_sum_rises(linear, low, up, upper[k - 1], total[k] - total[k - 1]):
+                    free = LOST
+                else:
+                    for t in range(n):
+                        b[t], g[t] = before[t], before_g[t]
+                    free, common, events = follow(Q, b, g, low, up, total[k] - total[k - 1], inverse, F, a, free, common, max_moves[k])
+                followed = free != LOST
+                if not followed:
+                    for t in range(n):
+                        b[t] = rescaled(before[t], lower[k - 1, t], upper[k - 1, t], low[t], up[t])
+                    change_total(b, before_g, low, up, total[k])
             if begin[k] != GIVEN:
                 gradient(Q, linear, b, g)
+            if followed and not take_step(Q, F[:free], step_of(inverse, a, g[F[:free]]), b, g, low, up):
+                free = LOST  # that was a step within rounding, and met a bound
             finite = True
             for t in range(n):
                 finite = finite and abs(g[t]) < np.inf
@@ -88,9 +105,20 @@ def solve_problems(
                 floor_k = CURVATURE_FLOOR if libsvm[k] else floor[s]
                 fact[7], solved, fact[8] = solve_whole(Q, diag[s], linear, b, g, low, up, tol[k], libsvm[k], floor_k, max_moves[k])
                 fact[6] = CONVERGED if solved else 0.0
+                free = free if followed and fact[7] == 0.0 else LOST
+                fact[7] += events if followed else 0
             else:
-                fact[6] = OVERFLOWS
+                fact[6], free = OVERFLOWS, LOST
             fact[0], fact[1], fact[2], fact[3], fact[4], fact[5] = certify(b, g, linear, diag[s], low, up)
+
+
+@njit(interpreted=LOOP)
+def only_the_sum_rises(p: np.ndarray, lower: np.ndarray, upper: np.ndarray, upper_before: np.ndarray, rise: float) -> bool:
+    """Whether a problem differs from the one before it by the sum of its weights alone, as for a one-class SVM: what ``follow`` solves."""
+    same = rise >= 0.0
+    for t in range(p.size):
+        same = same and p[t] == 0.0 and lower[t] == 0.0 and upper[t] == upper_before[t]
+    return same
 
 
 @njit(interpreted=DRIVER)
