@@ -212,6 +212,9 @@ models = [
     rk.OneClassSVM(rk.RBF(scale=1.0), nu=0.5, stopping="libsvm").fit(X),
     rk.SVDD(rk.RBF(scale=0.5), nu=0.2, negatives="repel").fit(X, y),
     rk.OneClassGridSearch(rk.SVDD(rk.RBF()), {"nu": [0.1, 0.5], "kernel__scale": [0.3, 1.0]}, random_state=0).fit(X, y),
+    rk.OneClassGridSearch(
+        rk.OneClassSVM(rk.ReferenceKernel(references="case5")), {"nu": [0.1, 0.5], "kernel__kernel__scale": [0.3, 1000.0]}, random_state=0
+    ).fit(X, y),
 ]
 found = [model.decision_function(X).tolist() for model in models]
 """
@@ -230,6 +233,24 @@ def test_interpreted_and_compiled_code_find_the_same_models(tmp_path):
     exec(FITS, here)
     # the functions that are always compiled may fuse other operations where they are inlined
     np.testing.assert_allclose(json.loads(answer), here["found"], rtol=1e-9, atol=1e-9)
+
+
+LAPACK = """
+import numpy as np, refkernel._jit.compiler as c
+c.patience = 0
+from refkernel._factor.triangular import cholesky
+M = np.eye(20) + 1.0
+found = cholesky(M, False)
+print(found, M[0, 0] ** 2, sum(cholesky.stats.cache_hits.values()), sum(cholesky.stats.cache_misses.values()))
+"""
+
+
+def test_compiled_code_that_calls_lapack_is_cached(tmp_path):
+    """The library lies elsewhere in the memory of every process: code from the cache finds it."""
+    for hits, misses in (("0", "1"), ("1", "0")):
+        (found, diagonal, *counts), _ = run(LAPACK, PACKAGE.parent, NUMBA_CACHE_DIR=str(tmp_path))
+        assert (found, counts) == ("True", [hits, misses])
+        assert float(diagonal) == pytest.approx(2.0)
 
 
 class Terminal(io.StringIO):

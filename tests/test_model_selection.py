@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from joblib import Parallel, parallel_config
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import IsolationForest
@@ -24,8 +24,21 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import refkernel as rk
-from refkernel._factor import FEW_BELOW, FEWEST_BELOW, LARGE, Tridiagonal, Whitening, distinct_rows, factorise
-from refkernel._factor.centring import centred, column_means
+from refkernel._factor import (
+    FEW_BELOW,
+    FEWEST_BELOW,
+    LARGE,
+    Whitening,
+    distinct_rows,
+    eigenpairs_above,
+    eigenpairs_below,
+    factorise,
+    tridiagonal_form,
+)
+from refkernel._factor import tridiagonal as eigen
+from refkernel._factor import whitening as ways
+from refkernel._factor.centring import centred, column_means, first_of_each
+from refkernel._factor.triangular import MOST, cholesky, solve_rows
 from refkernel.metrics import gmean_scorer, tpr_at_tnr_score, tpr_at_tnr_scorer
 from refkernel.model_selection import Formulation, decision_paths
 from refkernel.model_selection.candidates import Alone, Shared, plan
@@ -216,27 +229,27 @@ def test_eigenpairs_on_either_side_of_the_floor(name, turned):
     Q = np.linalg.qr(np.random.default_rng(0).normal(size=(lam.size, lam.size)))[0] if turned else np.eye(lam.size)
     K = (Q * lam) @ Q.T
     K = 0.5 * (K + K.T)
-    tridiagonal = Tridiagonal(K, 1e-6)
+    reduced = tridiagonal_form(K, 1e-6)
     expected = np.linalg.eigvalsh(K)
-    for (found, U), values in (
-        (tridiagonal.eigenpairs_above(), expected[lam.size - tridiagonal.above :]),
-        (tridiagonal.eigenpairs_below(), expected[: lam.size - tridiagonal.above]),
+    for (found, V), values in (
+        (eigenpairs_above(reduced), expected[lam.size - reduced.above :]),
+        (eigenpairs_below(reduced), expected[: lam.size - reduced.above]),
     ):
         rounding = 50 * np.finfo(float).eps * np.abs(lam).max()  # LAPACK's backward error is a modest multiple of this
         np.testing.assert_allclose(np.sort(found), values, rtol=0, atol=rounding)
-        np.testing.assert_allclose(K @ U, U * found, rtol=0, atol=rounding)
-        np.testing.assert_allclose(U.T @ U, np.eye(found.size), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(V @ K, found[:, None] * V, rtol=0, atol=rounding)
+        np.testing.assert_allclose(V @ V.T, np.eye(found.size), rtol=0, atol=1e-12)
     sure = np.abs(lam - 1e-6) > (rounding if turned else 0.0)  # of the others rounding decides
-    assert np.sum(sure & (lam >= 1e-6)) <= tridiagonal.above <= np.sum(~sure | (lam >= 1e-6))
+    assert np.sum(sure & (lam >= 1e-6)) <= reduced.above <= np.sum(~sure | (lam >= 1e-6))
 
 
 def test_a_decaying_spectrum_needs_a_leading_block_only():
     """What is cheap is that: 26 of 60 eigenvalues reach the floor, and a block of fewer than 60 has their eigenvectors."""
     lam = spectra()["decaying"]
     Q = np.linalg.qr(np.random.default_rng(0).normal(size=(60, 60)))[0]
-    tridiagonal = Tridiagonal((Q * lam) @ Q.T, 1e-6)
-    assert tridiagonal.above == 26
-    assert 26 < tridiagonal._block < 55
+    reduced = tridiagonal_form((Q * lam) @ Q.T, 1e-6)
+    assert reduced.above == 26
+    assert 26 < reduced.block < 55
 
 
 @pytest.mark.parametrize(
@@ -309,6 +322,101 @@ def test_references_that_repeat_are_factorised_once(scale, below, center):
         (whitening.K_first, Phi_first @ Phi_first.T),
     ):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)  # rounding, times the whitening of eigenvalues down to 1e-6
+
+
+@pytest.mark.parametrize("strips", [True, False], ids=["strips", "LAPACK"])
+@pytest.mark.parametrize("m", [1, 2, 7, 8, 9, 54, 200, MOST + 1])
+def test_cholesky_factors_and_triangular_solves(m, strips):
+    """In strips, whatever is left for the last one, and by LAPACK: the factor is that of NumPy, and rows are solved with it."""
+    rng = np.random.default_rng(m)
+    A, Z = rng.normal(size=(m, m + 5)), rng.normal(size=(13, m))
+    K = A @ A.T / m + np.eye(m)
+    U, columns = K.copy(), Z.T.copy()
+    assert cholesky(U, strips)
+    np.testing.assert_allclose(np.triu(U), np.linalg.cholesky(K).T, rtol=0, atol=1e-12 * m)
+    solve_rows(U, columns, strips)
+    np.testing.assert_allclose(columns.T @ np.triu(U), Z, rtol=0, atol=1e-12 * m)
+    K[m - 1, m - 1] = -1e-9
+    assert not cholesky(K, strips)
+
+
+def same_bits(function, *arguments):
+    """Of the compiled function and of its Python source, in what they return and in what they leave in their arguments.
+
+    Of square matrices, which are symmetric or factors, the upper triangles are compared: below there may be anything.
+    """
+    results = []
+    for run in (function, function.py_func):
+        copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+        found = run(*copies)
+        changed = [a for a in copies if isinstance(a, np.ndarray)]
+        results.append([*(found if isinstance(found, tuple) else (found,)), *changed])
+    for compiled, plain in zip(*results, strict=True):
+        np.testing.assert_array_equal(*(np.triu(a) if np.ndim(a) == 2 and a.shape[0] == a.shape[1] else a for a in (compiled, plain)))
+    return run(*arguments)
+
+
+@pytest.mark.parametrize("scale", [0.5, 8.0, 12.0, 100.0], ids=["whole", "two below", "more below", "most below"])
+def test_factorisations_have_the_same_bits_interpreted_and_compiled(scale):
+    """They call the same LAPACK; a first search interprets them, and later ones run compiled code."""
+    rng = np.random.default_rng(0)
+    R, Z = rng.normal(size=(60, 6)), rng.normal(size=(9, 6))
+    k = rk.RBF(scale=scale).fit(R)
+    K_RR, counts, center = k(R), np.r_[2.0, np.ones(59)], False  # centring is always compiled
+    for strips in (True, False):
+        _, mu, K, U, whole = same_bits(ways.prepared, K_RR, counts, center, 1e-6, strips)
+        assert whole == (scale == 0.5)
+        if not whole:
+            lam, V, _, few = same_bits(ways.truncated, K, 1e-6, strips)
+            assert few == (scale < 100)
+            np.testing.assert_allclose(V @ K, lam[:, None] * V, rtol=0, atol=1e-12)
+        rows = same_bits(ways.centred_rows, k(Z, R), mu, counts, True, V if not whole and few else ways.NONE)
+        if whole:
+            columns = same_bits(ways.solved, rows, U, strips)
+            np.testing.assert_allclose(same_bits(ways.sums_of_squares, columns), np.sum(columns**2, axis=0), rtol=1e-12)
+    form = eigen.tridiagonal_form(K_RR, 1e-6)
+    for function in (eigen.eigenpairs_above, eigen.eigenpairs_below):
+        same_bits(function, form)
+
+
+def test_the_first_of_each_group():
+    """Positions of the first members, in their order, and the group of every one."""
+    first, which = same_bits(first_of_each, np.array([7, 3, 7, 0, 3, 7]))
+    np.testing.assert_array_equal(first, [0, 1, 3])
+    np.testing.assert_array_equal(which, [0, 1, 0, 2, 1, 0])
+
+
+class Shaken(BaseEstimator, TransformerMixin):
+    """A transformer that tells equal rows apart."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X + 1e-3 * np.arange(len(X))[:, None]
+
+
+@pytest.mark.parametrize("references", [None, "training", "case2", "case5"])
+@pytest.mark.parametrize("classifier", [rk.SVDD, rk.OneClassSVM])
+def test_rows_that_repeat_are_solved_as_one(references, classifier, monkeypatch):
+    """With two thirds of all targets repeated: GridSearchCV's answers, from matrices of the distinct ones."""
+    rng = np.random.default_rng(3)
+    X = np.vstack([np.repeat(rng.normal(size=(20, 3)), 3, axis=0), rng.normal(scale=2.5, size=(25, 3))])
+    y = np.repeat([1, -1], [60, 25])
+    kernel = rk.RBF(1.0) if references is None else rk.ReferenceKernel(references=references, random_state=0)
+    name, seen = "kernel__scale" if references is None else "kernel__kernel__scale", []
+    grid = {name: [0.3, 1.0, 30.0], "nu": [0.1, 0.3, 0.7]}
+    grams = Samples.grams
+    monkeypatch.setattr(Samples, "grams", lambda self, *args, **kw: seen.append(self) or grams(self, *args, **kw))
+    assert_same_search(classifier(kernel), grid, X, y)
+    assert all(samples.n <= 20 and samples.counts.sum() == 45 for samples in seen)
+    seen.clear()
+    names = {f"{classifier.__name__.lower()}__{key}": values for key, values in grid.items()}
+    assert_same_search(make_pipeline(Shaken(), classifier(kernel)), names, X, y)
+    assert all(samples.n == 45 and samples.counts is None for samples in seen)
+    seen.clear()
+    quietly(rk.OneClassGridSearch(classifier(kernel, stopping="libsvm"), grid, cv=4, random_state=0).fit, X, y)
+    assert all(samples.n == 45 for samples in seen)  # LIBSVM's rule depends on every move
 
 
 @pytest.mark.parametrize("center", [True, False])

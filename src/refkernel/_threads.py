@@ -21,6 +21,10 @@ MOST_THREADS = 8
 """Memory, not arithmetic, limits a map of many rows: more threads than this do not help."""
 
 
+WITHOUT_PACKING = ("SkylakeX", "Cooperlake", "SapphireRapids")
+"""The processors, as OpenBLAS names them, for which it has kernels for small products."""
+
+
 class _CountedLimit:
     """Limits some libraries to one thread: the first to enter sets the limit, the last to leave restores the previous one."""
 
@@ -87,6 +91,13 @@ def _controller() -> ThreadpoolController:
 def _blas(per_thread: bool) -> list[LibController]:
     libraries = _controller().select(user_api="blas").lib_controllers
     return [library for library in libraries if (getattr(library, "threading_layer", None) == "openmp") == per_thread]
+
+
+@functools.cache
+def small_products_are_fast() -> bool:
+    """Whether BLAS multiplies small matrices without packing them first: OpenBLAS does, with AVX-512."""
+    libraries = _controller().select(user_api="blas").lib_controllers
+    return all(getattr(library, "architecture", None) in WITHOUT_PACKING for library in libraries)
 
 
 _ONE_BLAS_THREAD = _OneBlasThread()

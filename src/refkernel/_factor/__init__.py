@@ -3,10 +3,10 @@
 Symbols as in ``feature_map``: ``K_RR`` (m × m), ``K_ZR = k(Z, R)``, ``mu`` the column means of K_RR, ``J = I - 11'/m``.
 """
 
-from .centring import centred, column_means, distinct_rows
+from .centring import centred, column_means, distinct_rows, first_of_each
 from .checks import check_floor, check_rank, check_references
 from .factor import Factor, Factorisation, factorise
-from .tridiagonal import FEWEST_BELOW, Tridiagonal
+from .tridiagonal import FEWEST_BELOW, eigenpairs_above, eigenpairs_below, tridiagonal_form
 from .whitening import FEW_BELOW, LARGE, Whitening
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "LARGE",
     "Factor",
     "Factorisation",
-    "Tridiagonal",
     "Whitening",
     "centred",
     "check_floor",
@@ -23,5 +22,9 @@ __all__ = [
     "check_references",
     "column_means",
     "distinct_rows",
+    "eigenpairs_above",
+    "eigenpairs_below",
     "factorise",
+    "first_of_each",
+    "tridiagonal_form",
 ]

@@ -25,6 +25,25 @@ def distinct_rows(R: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 @njit(interpreted=LOOP)
+def first_of_each(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The position of the first member of each group, and for every position which of these it belongs to."""
+    most = -1
+    for g in groups:
+        most = max(most, g)
+    place = np.empty(most + 1, np.intp)
+    for g in groups:
+        place[g] = -1
+    first, which = np.empty(groups.size, np.intp), np.empty(groups.size, np.intp)
+    found = 0
+    for i in range(groups.size):
+        if place[groups[i]] < 0:
+            place[groups[i]], first[found] = found, i
+            found += 1
+        which[i] = place[groups[i]]
+    return first[:found], which
+
+
+@njit(interpreted=LOOP)
 def column_means(K: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Column means of K, row i weighted by counts[i]."""
     mu = np.zeros(K.shape[1])

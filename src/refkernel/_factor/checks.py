@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from .._validation import is_number
 
 
@@ -16,9 +14,9 @@ def check_floor(floor: Any) -> None:
         raise ValueError(f"eigenvalue_floor={floor!r} must be a number >= 0: eigenvalues below it are dropped.")
 
 
-def check_references(values: np.ndarray, m: int, center: bool) -> None:
-    """Raise if the kernel matrix of m references, given by its values or by their sums over columns, cannot be factorised."""
-    if not math.isfinite(values.sum()):
+def check_references(total: float, m: int, center: bool) -> None:
+    """Raise if the kernel matrix of m references, whose values sum to ``total``, cannot be factorised."""
+    if not math.isfinite(total):
         raise ValueError("The base kernel overflows or is NaN on the references. Scale the data first, for example with TargetScaler.")
     if center and m < 2:
         raise ValueError(

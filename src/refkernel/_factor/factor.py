@@ -51,7 +51,7 @@ def factorise(K_RR: npt.ArrayLike, center: bool, floor: float) -> Factor:
     """Centre, decompose and truncate the references' kernel matrix."""
     K_RR = np.asarray(K_RR, dtype=np.float64)
     m = K_RR.shape[0]
-    check_references(K_RR, m, center)
+    check_references(K_RR.sum(), m, center)
     once = np.ones(m)
     mu = column_means(K_RR, once) if center else np.zeros(m)
     with one_blas_thread():  # if other work shares the cores, two threads wait for each other

@@ -6,10 +6,13 @@ For m = 50 to 300 references this takes 1/2.2 of the time of ``scipy.linalg.eigh
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.linalg import lapack
 
-from .._jit import njit
+from .._jit import DRIVER, njit
+from .._jit.lapack import all_eigenpairs, eigenvalues, eigenvectors, smallest_eigenvalues, tridiagonalise, turn
 
 FEWEST_BELOW = 0.05
 """Find eigenvalues below the floor one by one if they are at most this share of m, and all together otherwise."""
@@ -28,61 +31,94 @@ LOW_RANK = 0.75
 """Up to this share of m, a pivoted factor and a small eigendecomposition are cheaper than a whole one."""
 
 
-class Tridiagonal:
-    """A symmetric matrix as QTQ' with T tridiagonal, and its eigenpairs above and below a floor.
+class Tridiagonal(NamedTuple):
+    """A symmetric matrix as QTQ': the diagonals d and e of T (e as long as d), and Q as LAPACK's reflectors.
 
     ``above`` is the number of eigenvalues that reach the floor, counted by a Sturm sequence. If the spectrum decays, so does T along
     its diagonal, and the last components of the eigenvectors above the floor fall faster than geometrically: a leading block of T
     gives them.
     """
 
-    def __init__(self, K: np.ndarray, floor: float) -> None:
-        self._floor = floor
-        self._reflectors, self._d, e, self._tau, _ = lapack.dsytrd(K.T, lower=1, lwork=PANEL * len(K))
-        self._e = np.zeros(len(K))  # as long as d: some routines require it
-        self._e[:-1] = e
-        self.above, self._block = leading_block(self._d, self._e, floor)
+    floor: float
+    reflectors: np.ndarray
+    tau: np.ndarray
+    d: np.ndarray
+    e: np.ndarray
+    above: int
+    block: int
 
-    def eigenpairs_above(self) -> tuple[np.ndarray, np.ndarray]:
-        """Eigenvalues that reach the floor, in ascending order, and their eigenvectors."""
-        if self.above == 0:
-            return np.empty(0), np.empty((self._d.size, 0))
-        for block in (self._block, self._d.size):
-            lam, S, _ = lapack.dstevd(self._d[:block], self._e[: max(block - 1, 1)])
-            kept = lam.size - lam.searchsorted(self._floor)
-            if kept == self.above:
-                break  # otherwise one is within rounding of the floor, and the whole matrix decides
-        return lam[lam.size - kept :], self._turned(S[:, S.shape[1] - kept :])
 
-    def eigenpairs_below(self) -> tuple[np.ndarray, np.ndarray]:
-        """The other eigenpairs, in any order; best if they are few: their eigenvectors are found one by one."""
-        m = self._d.size
-        below = m - self.above
-        if below == 0:
-            return np.empty(0), np.empty((m, 0))
-        e = self._e[: max(m - 1, 1)]
-        if below <= FEWEST_BELOW * m:
-            _, lam, block, split, failed = lapack.dstebz(self._d, e, 2, 0.0, 0.0, 1, below, 0.0, "B")  # 2: by their numbers
-        else:
-            lam, failed = lapack.dsterf(self._d, e)
-            block, split = np.ones(m, dtype=np.int32), np.full(m, m, dtype=np.int32)  # one block of all rows
-        if not failed:
-            S, failed = lapack.dstein(self._d, e, lam[:below], block, split)
-        if failed or not np.isfinite(S).all():  # dstein overflows for norms near 1e150
-            lam, S, _ = lapack.dstevd(self._d, e)
-        return lam[:below], self._turned(S[:, :below])
+@njit(interpreted=DRIVER)
+def tridiagonal_form(K: np.ndarray, floor: float) -> Tridiagonal:
+    """Reduce the symmetric K."""
+    m = len(K)
+    reflectors, tau, d, e = K.copy(), np.empty(max(m - 1, 1)), np.empty(m), np.zeros(m)
+    tridiagonalise(reflectors, d, e, tau, PANEL)
+    above, block = leading_block(d, e, floor)
+    return Tridiagonal(floor, reflectors, tau, d, e, above, block)
 
-    def _turned(self, S: np.ndarray) -> np.ndarray:
-        """QS, with S padded by zeros below."""
-        m, vectors = self._d.size, S.shape[1]
-        U, below = np.empty((m, vectors), order="F"), np.zeros((m - 1, vectors), order="F")
-        below[: len(S) - 1] = S[1:]
-        turns = min(len(S), self._tau.size)
-        if turns:
-            work = PANEL * vectors + 65 * 64
-            below, _, _ = lapack.dormqr("L", "N", self._reflectors[1:, :turns], self._tau[:turns], below, work, overwrite_c=1)
-        U[0], U[1:] = S[0], below
-        return U
+
+@njit(interpreted=DRIVER)
+def eigenpairs_above(T: Tridiagonal) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues that reach the floor, in ascending order, and their eigenvectors, in rows."""
+    size = T.block if T.above > 0 else 0
+    lam, S = block_eigenpairs(T, size)
+    below = count_below(lam, T.floor)
+    if size - below != T.above:  # one is within rounding of the floor, and the whole matrix decides
+        lam, S = block_eigenpairs(T, T.d.size)
+        below = count_below(lam, T.floor)
+    return lam[below:], turned(T, S[below:])
+
+
+@njit(interpreted=DRIVER)
+def eigenpairs_below(T: Tridiagonal) -> tuple[np.ndarray, np.ndarray]:
+    """The other eigenpairs, in any order, eigenvectors in rows; best if they are few: their eigenvectors are found one by one."""
+    m = T.d.size
+    below = m - T.above
+    lam, S, block, split = T.d.copy(), np.empty((below, m)), np.empty(m, np.int32), np.empty(m, np.int32)
+    for i in range(m):
+        block[i], split[i] = 1, m  # one block of all rows
+    few = below <= FEWEST_BELOW * m
+    found = smallest_eigenvalues(T.d, T.e, below, lam, block, split) if few else eigenvalues(lam, T.e.copy())
+    found = found and eigenvectors(T.d, T.e, lam, block, split, S)
+    for k in range(below):
+        for i in range(m):
+            found = found and abs(S[k, i]) < np.inf  # dstein overflows for norms near 1e150
+    if not found:
+        lam, S = block_eigenpairs(T, m)
+    return lam[:below], turned(T, S[:below])
+
+
+@njit(interpreted=DRIVER)
+def block_eigenpairs(T: Tridiagonal, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues of a leading block in ascending order, and its eigenvectors, in rows."""
+    lam, S = T.d[:size].copy(), np.empty((size, size))
+    if size > 0:
+        all_eigenpairs(lam, T.e.copy(), S)
+    return lam, S
+
+
+@njit(interpreted=DRIVER, inline="always")
+def count_below(lam: np.ndarray, floor: float) -> int:
+    """The number of eigenvalues below the floor."""
+    below = 0
+    for k in range(lam.size):
+        below += lam[k] < floor
+    return below
+
+
+@njit(interpreted=DRIVER)
+def turned(T: Tridiagonal, S: np.ndarray) -> np.ndarray:
+    """The rows of S, padded by zeros, turned by Q."""
+    (vectors, size), m = S.shape, T.d.size
+    V = np.zeros((vectors, m))
+    for k in range(vectors):
+        for i in range(size):
+            V[k, i] = S[k, i]
+    turns = min(size, m - 1)
+    if turns > 0 and vectors > 0:
+        turn(T.reflectors, T.tau, turns, V, PANEL)
+    return V
 
 
 def low_rank_eigenpairs(Kc_RR: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray] | None:
@@ -102,12 +138,12 @@ def low_rank_eigenpairs(Kc_RR: np.ndarray, floor: float) -> tuple[np.ndarray, np
     L = np.tril(C[:, :k])
     if np.abs(L @ L.T - Kc_RR[np.ix_(pivots - 1, pivots - 1)]).max() > left_out:
         return None
-    lam, V = Tridiagonal(L.T @ L, floor - left_out).eigenpairs_above()
+    lam, V = eigenpairs_above(tridiagonal_form(L.T @ L, floor - left_out))
     if lam.size == 0 or lam[0] < floor + left_out:
         return None
     U = np.empty((m, lam.size))
-    U[pivots - 1] = L @ (V / np.sqrt(lam))
-    return lam, U
+    U[pivots - 1] = L @ (V.T / np.sqrt(lam))
+    return lam, U.T
 
 
 @njit()

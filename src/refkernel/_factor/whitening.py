@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import blas, lapack
 
+from .._jit import DRIVER, LOOP, njit
+from .._jit.lapack import add_outer, project_out, times_vector
+from .._threads import small_products_are_fast
 from .centring import centred, column_means
 from .checks import check_rank, check_references
-from .tridiagonal import Tridiagonal, low_rank_eigenpairs
+from .triangular import cholesky, solve_rows
+from .tridiagonal import eigenpairs_above, eigenpairs_below, low_rank_eigenpairs, tridiagonal_form
 
 FEW_BELOW = 0.25
 """Project out the directions below the floor if they are at most this share of m; keep those above it otherwise."""
 
 LARGE = 256
 """Look for a low rank first if there are more references than this."""
+
+NONE = np.empty((0, 0))
+"""No directions."""
 
 
 class Whitening:
@@ -63,17 +68,13 @@ class Whitening:
         first: slice | np.ndarray = slice(0),
     ) -> None:
         K_RR = np.ascontiguousarray(K_RR, dtype=np.float64)
-        self._roots = None if counts is None else np.sqrt(counts)
         m = len(K_RR) if counts is None else int(counts.sum())
-        counts = _once_each(m) if counts is None else counts
-        self.center, self._first, self._shares = center, first, counts / m
-        self._dropped: np.ndarray | None = None
-        self.mu = column_means(K_RR, counts) if center else np.zeros(len(K_RR))
-        check_references(self.mu * m if center else K_RR, m, center)
-        K = centred(K_RR, self.mu, counts) if center else K_RR * self._weights(1.0)
-        self._L = _cholesky_above(K, self._weights(K.trace() / m / m) if center else 0.0, floor)
-        self.whole = self._L is not None
-        self.rank = len(K) - bool(center)
+        self._roots = None if counts is None else np.sqrt(counts)
+        self.center, self._first, self._counts = center, first, _once_each(m) if counts is None else counts
+        total, self.mu, K, self._U, self.whole = prepared(K_RR, self._counts, center, floor, small_products_are_fast())
+        check_references(total, m, center)
+        self.rank, self._dropped = len(K) - bool(center), NONE
+        self._kept: np.ndarray | None = None
         if self.whole:
             self._set_first(K)
         else:
@@ -81,51 +82,34 @@ class Whitening:
         if self.rank == 0:
             check_rank(0, m, floor, np.linalg.eigvalsh(K)[-1])
 
-    def _weights(self, size: float) -> Any:
-        """size · W^½ 11' W^½, or a number if no reference repeats another."""
-        return size if self._roots is None else np.outer(size * self._roots, self._roots)
-
     def _truncate(self, K: np.ndarray, floor: float) -> None:
-        m = len(K)
-        found = low_rank_eigenpairs(K, floor) if m > LARGE else None
+        found = low_rank_eigenpairs(K, floor) if len(K) > LARGE else None
         if found is None:
-            tridiagonal = Tridiagonal(K, floor)
-            self.rank = tridiagonal.above
-            if 0 < m - self.rank <= FEW_BELOW * m:
-                lam, N = tridiagonal.eigenpairs_below()
-                M = (K.trace() / m * N) @ N.T
-                M += K
-                self._L, refused = lapack.dpotrf(M.T, lower=1, clean=0, overwrite_a=1)
-                if not refused:
-                    self._dropped = N
-                    self._set_first(K, lam)
-                    return
-                self._L = None
-            found = tridiagonal.eigenpairs_above()
-        lam, self._U = found
-        self.rank, self._sizes = lam.size, np.sqrt(lam)
-        self._U_first = self._once(self._U[self._first].T).T
-        Phi_first = self._U_first * self._sizes
+            lam, V, self._U, few = truncated(K, floor, small_products_are_fast())
+            if few:
+                self.rank, self._dropped = len(K) - len(V), V
+                self._set_first(K, lam)
+                return
+        else:
+            lam, V = found
+        self.rank, self._kept, self._sizes = lam.size, V.T, np.sqrt(lam)
+        self._kept_first = self._once(V[:, self._first]).T
+        Phi_first = self._kept_first * self._sizes
         self.K_first = Phi_first @ Phi_first.T  # each pair once
 
     def _set_first(self, K: np.ndarray, dropped: np.ndarray | None = None) -> None:
         """K_first from K less the dropped eigenvalues' part."""
         first = self._first
         K_first = K[first][:, first].copy()
-        if self._dropped is not None:
-            N = self._dropped[first]
-            K_first -= (N * dropped) @ N.T
+        if dropped is not None:
+            V = self._dropped[:, first]
+            K_first -= (V.T * dropped) @ V
         self.K_first = self._once(self._once(K_first).T)
 
     def features(self, K_ZR: np.ndarray) -> np.ndarray:
         """Phi(Z) from k(Z, R), in a basis that depends on what was truncated."""
         rows = self._rows(K_ZR)
-        return (rows @ self._U) / self._sizes if self._L is None else self._solved(rows)
-
-    @functools.cached_property
-    def far(self) -> np.ndarray:
-        """Phi of a sample whose kernel values against all references are 0."""
-        return self.features(np.zeros((1, len(self.mu))))[0]
+        return solved(rows, self._U, small_products_are_fast()).T if self._kept is None else (rows @ self._kept) / self._sizes
 
     def with_first(self, K_ZR: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Inner products of Z with the first references, and of every z with itself, from k(Z, R).
@@ -133,29 +117,18 @@ class Whitening:
         For a reference x, K(z, x) is Kc(z, x) projected onto the kept directions.
         """
         rows = self._rows(K_ZR)
-        if self._L is None:
-            along = rows @ self._U
-            K_first, Phi = along @ self._U_first.T, along / self._sizes
-        else:
-            K_first, Phi = self._once(rows[:, self._first].copy()), self._solved(rows)
-        return K_first, np.einsum("ij,ij->i", Phi, Phi)
+        if self._kept is None:
+            return self._once(rows[:, self._first]), sums_of_squares(solved(rows, self._U, small_products_are_fast()))
+        along = rows @ self._kept
+        return along @ self._kept_first.T, sums_of_squares((along / self._sizes).T)
 
     def _rows(self, K_ZR: np.ndarray) -> np.ndarray:
         """Kc_ZR W^½, with Kc_ZR = (K_ZR - 1 mu') J, or K_ZR itself without centring, less the dropped directions if they are few."""
-        rows = K_ZR - self.mu
-        if self.center:
-            rows -= (rows @ self._shares)[:, None]
-        if self._roots is not None:
-            rows *= self._roots
-        return rows if self._dropped is None else rows - (rows @ self._dropped) @ self._dropped.T
+        return centred_rows(np.ascontiguousarray(K_ZR, dtype=np.float64), self.mu, self._counts, self.center, self._dropped)
 
     def _once(self, columns: np.ndarray) -> np.ndarray:
         """Columns of the first references, each counted once."""
         return columns if self._roots is None else columns / self._roots[self._first]
-
-    def _solved(self, rows: np.ndarray) -> np.ndarray:
-        """rows L^-T."""
-        return blas.dtrsm(1.0, self._L, np.asfortranarray(rows), side=1, lower=1, trans_a=1, overwrite_b=1)
 
 
 @functools.lru_cache(maxsize=256)
@@ -164,10 +137,91 @@ def _once_each(m: int) -> np.ndarray:
     return np.ones(m)
 
 
-def _cholesky_above(K: np.ndarray, added: Any, floor: float) -> np.ndarray | None:
-    """The lower Cholesky factor of M = K + added if M - floor·I is positive definite, and None otherwise."""
-    M = K + added
-    M.reshape(-1)[:: len(M) + 1] -= floor
-    if lapack.dpotrf(M.T, lower=1, clean=0, overwrite_a=1)[1]:
-        return None
-    return lapack.dpotrf((K + added).T, lower=1, clean=0, overwrite_a=1)[0]
+@njit(interpreted=DRIVER)
+def prepared(
+    K_RR: np.ndarray, counts: np.ndarray, center: bool, floor: float, strips: bool
+) -> tuple[float, np.ndarray, np.ndarray, np.ndarray, bool]:
+    """The sum of all kernel values, mu, W^½ Kc_RR W^½, and the upper triangular U with U'U = M if M - floor·I is positive definite."""
+    m, total, roots = 0.0, 0.0, np.sqrt(counts)
+    for i in range(counts.size):
+        m += counts[i]
+    if center:
+        mu = column_means(K_RR, counts)
+        K = centred(K_RR, mu, counts)
+        for i in range(counts.size):
+            total += m * mu[i]
+    else:
+        mu, K = np.zeros(counts.size), np.empty(K_RR.shape)
+        for i in range(counts.size):
+            for j in range(counts.size):
+                K[i, j] = K_RR[i, j] * (roots[i] * roots[j])
+                total += K_RR[i, j]
+    trace = 0.0
+    for i in range(counts.size):
+        trace += K[i, i]
+    U = np.empty(K.shape)
+    for less in (floor, 0.0):
+        for i in range(counts.size):
+            for j in range(i, counts.size):
+                U[i, j] = K[i, j] + (trace / m / m * roots[i] * roots[j] if center else 0.0)
+            U[i, i] -= less
+        if not cholesky(U, strips):
+            return total, mu, K, U, False
+    return total, mu, K, U, True
+
+
+@njit(interpreted=DRIVER)
+def truncated(K: np.ndarray, floor: float, strips: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
+    """Either the few eigenpairs below the floor, and U with U'U = K + c NN'; or the eigenpairs above it, without U."""
+    m = len(K)
+    T = tridiagonal_form(K, floor)
+    if 0 < m - T.above <= FEW_BELOW * m:
+        lam, V = eigenpairs_below(T)
+        U = K.copy()
+        trace = 0.0
+        for i in range(m):
+            trace += K[i, i]
+        add_outer(trace / m, V, U)
+        if cholesky(U, strips):
+            return lam, V, U, True
+    lam, V = eigenpairs_above(T)
+    return lam, V, np.empty((0, 0)), False
+
+
+@njit(interpreted=DRIVER)
+def centred_rows(K_ZR: np.ndarray, mu: np.ndarray, counts: np.ndarray, center: bool, dropped: np.ndarray) -> np.ndarray:
+    """(K_ZR - 1 mu') J W^½, or K_ZR W^½ without centring, less the dropped directions (in rows)."""
+    rows = np.empty(K_ZR.shape)
+    m, roots, means = 0.0, np.sqrt(counts), np.zeros(len(rows))
+    for i in range(counts.size):
+        m += counts[i]
+    shares = counts / m
+    for i in range(len(rows)):
+        for j in range(mu.size):
+            rows[i, j] = K_ZR[i, j] - mu[j]
+    if center:
+        times_vector(rows, shares, means)
+    for i in range(len(rows)):
+        for j in range(mu.size):
+            rows[i, j] = (rows[i, j] - means[i]) * roots[j]
+    if len(dropped) > 0:
+        project_out(dropped, rows)
+    return rows
+
+
+@njit(interpreted=DRIVER)
+def solved(rows: np.ndarray, U: np.ndarray, strips: bool) -> np.ndarray:
+    """rows U^-1, by columns."""
+    columns = rows.T.copy()
+    solve_rows(U, columns, strips)
+    return columns
+
+
+@njit(interpreted=LOOP)
+def sums_of_squares(columns: np.ndarray) -> np.ndarray:
+    """Of each column."""
+    sums = np.zeros(columns.shape[1])
+    for j in range(len(columns)):
+        for i in range(sums.size):
+            sums[i] += columns[j, i] * columns[j, i]
+    return sums

@@ -87,7 +87,8 @@ class _Missing:
 def _plain(result: Any) -> Any:
     """Numbers as Python's own, as compiled code returns them."""
     if isinstance(result, tuple):
-        return tuple(map(_plain, result))
+        values = map(_plain, result)
+        return type(result)(*values) if hasattr(result, "_fields") else tuple(values)
     return result.item() if isinstance(result, np.generic) else result
 
 

@@ -176,6 +176,8 @@ def clone_values(params: dict[str, Any]) -> dict[str, Any]:
 
 def _key(value: Any) -> Any:
     """Equal for values that are the same: by parameters for estimators, by identity for what cannot be compared."""
+    if isinstance(value, float):
+        return value
     if hasattr(value, "get_params") and not isinstance(value, type):
         return type(value), tuple((name, _key(v)) for name, v in sorted(value.get_params(deep=False).items()))
     if isinstance(value, Kernel | np.ndarray | list | dict) or not getattr(value, "__hash__", None):

@@ -62,7 +62,8 @@ class Scores:
 class Task(NamedTuple):
     """What every fold of a search shares: the samples, the scoring, what a failed fit scores, and parameters for ``fit``.
 
-    Of the samples, ``given`` (all if None) are the user's; those after them are made-up outliers.
+    Of the samples, ``given`` (all if None) are the user's; those after them are made-up outliers. If some of the user's rows repeat
+    others, ``groups`` holds a number for each, the same for equal ones.
     """
 
     X: Any
@@ -71,6 +72,7 @@ class Task(NamedTuple):
     error_score: Any = "raise"
     fit_params: dict[str, Any] | None = None
     given: int | None = None
+    groups: np.ndarray | None = None
 
 
 def evaluate(
@@ -126,7 +128,7 @@ def _solved_rows(part: Shared, axes: list[KernelAxis], samples: Samples, fold: _
     grams = samples.grams([axis.kernel for axis in axes], far=True)
     for number in np.flatnonzero(~grams.K.diagonal(axis1=1, axis2=2).any(axis=1)):
         check_values(grams.K[number].diagonal(), samples.X)
-    solved = solve_formulations(grams.K, [part.formulation(axes[0], samples)], samples.outliers)
+    solved = solve_formulations(grams.K, [part.formulation(axes[0], samples)], samples.outliers, samples.counts)
     precision = max(samples.precision(axis.kernel) for axis in axes)
     (decisions,) = solved.decisions(grams.K_test, grams.diag_test, precision)
     fold.clock.lap("solving")
@@ -193,8 +195,10 @@ class _Fold:
         if sp.issparse(X_train):
             return None
         rows = TrainingRows(X_train, np.flatnonzero(self.is_target), np.flatnonzero(~self.is_target))
+        apart = part.repel or part.classifier.stopping == "libsvm"  # whose rule depends on every move
+        groups = None if apart or self.task.groups is None else self.task.groups[self._train[rows.targets]]
         self.clock.lap("preprocessing")
-        return Samples(rows, X_test, part.reference, self._reference_sets, self.clock, part.repel)
+        return Samples(rows, X_test, part.reference, self._reference_sets, self.clock, part.repel, groups)
 
     def split_for(self, model: Any) -> tuple[Any, Any]:
         """(X, y) to train on and to test on; for a kernel matrix, the rows and columns that the model takes."""

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from .._distances import negative_squared_distances
-from .._factor import Whitening, distinct_rows
+from .._factor import Whitening, distinct_rows, first_of_each
 from .._memory import keep_freed_memory
 from .._timing import Clock
 from .._training import TrainingRows
@@ -41,19 +41,23 @@ class Grams(NamedTuple):
 class ReferenceSet:
     """Distinct reference vectors R, their distances, and their factorisation for each base kernel.
 
-    The first ``targets`` references are the training targets.
+    If the first references are the training targets, ``targets`` holds the numbers of those whose inner products are wanted.
     """
 
-    def __init__(self, R: np.ndarray, center: bool, floor: float, targets: int) -> None:
-        self.R, self.center, self.floor, self.targets = R, center, floor, targets
+    def __init__(self, R: np.ndarray, center: bool, floor: float, targets: np.ndarray | None) -> None:
+        self.R, self.center, self.floor, self.holds_targets = R, center, floor, targets is not None
         self.rows = TrainingRows.of(R)
         self.distances: np.ndarray | None = None
         self._counts: np.ndarray | None = None
-        self._first: Any = slice(targets)
+        self._first: Any = slice(0 if targets is None else targets.size)
         repeated = distinct_rows(R)
         if repeated is not None:
             distinct, which = repeated
-            self.R, self._counts, self._first = R[distinct], np.bincount(which).astype(np.float64), which[:targets]
+            self.R, self._counts, self._first = (
+                R[distinct],
+                np.bincount(which).astype(np.float64),
+                which[targets] if self.holds_targets else self._first,
+            )
         self._whitenings: dict[int, tuple[Any, Whitening]] = {}  # by id; the kernel is kept alive, so that its id stays its own
 
     def whitening(self, kernel: Kernel, fitted: Kernel, clock: Clock) -> Whitening:
@@ -89,6 +93,8 @@ class Samples:
         Adds up seconds by stage.
     repel : bool, default=False
         Whether matrices hold the outliers too, after the targets.
+    groups : ndarray of int of shape (n_targets,), optional
+        A number for each target, the same for equal ones. Equal targets then have one row, and the attribute ``counts`` their number.
 
     Examples
     --------
@@ -107,18 +113,24 @@ class Samples:
         reference_sets: dict[Any, ReferenceSet] | None = None,
         clock: Clock | None = None,
         repel: bool = False,
+        groups: np.ndarray | None = None,
     ) -> None:
         keep_freed_memory()
         self.clock = clock or Clock()
         self._rows = rows
         self.outliers = rows.outliers.size if repel else 0
         solved = np.concatenate([rows.targets, rows.outliers]) if self.outliers else rows.targets
-        self.X, self.n = rows.X[solved], solved.size
+        self.X, self.counts, distinct = rows.X[solved], None, np.arange(solved.size)
+        if groups is not None:
+            first, which = first_of_each(groups)
+            if np.array_equal(self.X[first][which], self.X):  # a transformer may have told them apart
+                self.X, self.counts, distinct = self.X[first], np.bincount(which).astype(np.float64), first
+        self.n = len(self.X)
         self.Z = np.concatenate([self.X, X_test])
         self.references: ReferenceSet | None = None
         if reference is not None:
             drawn = strategy_of(reference.references).draw(rows, _random_state(reference.random_state))
-            targets = self.n if np.array_equal(drawn.indices[: self.n], solved) else 0
+            targets = distinct if np.array_equal(drawn.indices[: solved.size], solved) else None
             self.references = _reference_set(drawn, reference, targets, {} if reference_sets is None else reference_sets)
         self._ready: dict[int, tuple[Any, Any]] = {}  # a kernel and what it resolved to, by id
         self._distances: dict[tuple[int, bool], np.ndarray] = {}  # of Z[begin:] (and a far sample) to the references (or to X)
@@ -154,10 +166,10 @@ class Samples:
             diag_test[:] = fitted.diag(self.Z[self.n :])
             return
         references = self.references
-        K_ZR = self._values(fitted, references.R, references.targets, far)
+        K_ZR = self._values(fitted, references.R, self.n if references.holds_targets else 0, far)
         self.clock.lap("kernels")
         whitening = references.whitening(kernel, fitted, self.clock)
-        if references.targets:
+        if references.holds_targets:
             K[:] = whitening.K_first
             K_test[:], diag_test[:] = whitening.with_first(K_ZR)
         else:
@@ -271,7 +283,7 @@ class Samples:
         return D[: len(Z)]
 
 
-def _reference_set(drawn: References, reference: Any, targets: int, known: dict[Any, ReferenceSet]) -> ReferenceSet:
+def _reference_set(drawn: References, reference: Any, targets: np.ndarray | None, known: dict[Any, ReferenceSet]) -> ReferenceSet:
     """The set of these references; the same object if the same generated references are drawn again."""
     R = drawn.vectors.toarray() if sp.issparse(drawn.vectors) else drawn.vectors
     key = (reference.center, reference.eigenvalue_floor, R.shape, R.tobytes()) if (drawn.indices == GENERATED).all() else None

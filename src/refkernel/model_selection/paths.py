@@ -129,13 +129,18 @@ def decision_paths(K: np.ndarray, formulations: Sequence[Formulation], K_test: n
     return solved.decisions(K_test, diag_test)
 
 
-def solve_formulations(K: np.ndarray, formulations: Sequence[Formulation], outliers: int = 0) -> SolvedPaths:
-    """Solve every value of every formulation on a stack of kernel matrices K (s × n × n), whose last ``outliers`` samples repel."""
+def solve_formulations(
+    K: np.ndarray, formulations: Sequence[Formulation], outliers: int = 0, counts: np.ndarray | None = None
+) -> SolvedPaths:
+    """Solve every value of every formulation on a stack of kernel matrices K (s × n × n), whose last ``outliers`` samples repel.
+
+    Without such outliers, each sample may stand for several equal ones: ``counts`` says how many.
+    """
     K = np.ascontiguousarray(K, dtype=np.float64)
     if not math.isfinite(K.sum()):
         raise ValueError("The kernel overflows or is NaN on the training samples. Scale the data first, for example with TargetScaler.")
-    plan = _plan(tuple(formulations), K.shape[1] - outliers, outliers)
-    path = solve_path(K, plan.family, outliers)
+    plan = _plan(tuple(formulations), K.shape[1] - outliers if counts is None else int(counts.sum()), outliers)
+    path = solve_path(K, plan.family, outliers, counts)
     margin = np.array([negative_margin(k.diagonal()[:-outliers]) for k in K]) if outliers else np.zeros(len(K))
     return SolvedPaths(plan, path, outliers, margin)
 

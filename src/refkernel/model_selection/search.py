@@ -13,11 +13,12 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import FitFailedWarning, UndefinedMetricWarning
 from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state, column_or_1d, indexable
 
+from .._factor import distinct_rows
 from .._one_class import DOUBTS
 from .._progress import progress
 from .._sklearn import BaseSearchCV
@@ -154,7 +155,7 @@ class OneClassGridSearch(BaseSearchCV):
         if self.error_score != "raise" and not isinstance(self.error_score, Real):
             raise ValueError(f'error_score={self.error_score!r} must be a number or "raise".')
         X, y = indexable(X, y)
-        y = None if y is None else column_or_1d(y)
+        y = y if y is None or _is_column(y) else column_or_1d(y)
         name = self._scoring_for(y)
         scoring = as_scoring(name)
         if name != LABEL_FREE:
@@ -163,7 +164,7 @@ class OneClassGridSearch(BaseSearchCV):
         splits = list(self._splitter(y, random_state).split(X, y, groups))
         candidates = list(ParameterGrid(self.param_grid))
         estimator = _seeded(self.estimator, random_state)
-        task = Task(X, y, scoring, self.error_score, fit_params)
+        task = Task(X, y, scoring, self.error_score, fit_params, groups=_groups(X))
         if name == LABEL_FREE:
             task, splits = with_made_up(task, splits, self.pseudo_outliers, estimator, random_state)
         undefined = _undefined_folds(task.y, splits, scoring)
@@ -219,6 +220,17 @@ class OneClassGridSearch(BaseSearchCV):
             self.refit_time_ = time.perf_counter() - start
             if hasattr(self.best_estimator_, "feature_names_in_"):
                 self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+
+def _groups(X: Any) -> np.ndarray | None:
+    """A number for each row, the same for equal rows; None if no row repeats another, or if X is not an array of numbers."""
+    found = distinct_rows(X) if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf" else None
+    return None if found is None else found[1]
+
+
+def _is_column(y: Any) -> bool:
+    """Whether y is what ``column_or_1d`` makes of labels; to ask that function takes as long as to evaluate several small fits."""
+    return isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biuf"
 
 
 def _report_failures(rows: list[list[Rows]]) -> None:
@@ -286,13 +298,17 @@ def _evaluate_in_one_thread(*arguments: Any) -> Scores:
 
 
 def _seeded(estimator: Any, random_state: np.random.RandomState) -> Any:
-    """A copy whose random parts all have a seed, so that all candidates of a fold use the same references.
+    """The estimator, or a copy, whose random parts all have a seed, so that all candidates of a fold use the same references.
 
     A part without a seed takes that of the part it belongs to, as in a fit; if that has none either, it takes one drawn here.
     """
+    seed = random_state.randint(np.iinfo(np.int32).max)
+    if isinstance(estimator, BaseEstimator):
+        params = estimator.get_params()
+        if not any(value is None and name.endswith("random_state") for name, value in params.items()):
+            return estimator  # which the search does not change
     copy = clone(estimator)
     params = copy.get_params()
-    seed = random_state.randint(np.iinfo(np.int32).max)
     for name in sorted(params, key=len):  # owners first
         *owners, last = name.split("__")
         if last == "random_state" and params[name] is None:

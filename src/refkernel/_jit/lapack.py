@@ -1,0 +1,156 @@
+"""LAPACK and BLAS for jitted functions. Interpreted or compiled, they call the same routines of SciPy's library, with the same bits.
+
+LAPACK stores matrices by columns, and sees an array in C order as its transpose: a matrix "in rows" below is one whose transpose LAPACK
+sees. Triangles of symmetric matrices are the upper ones of the array.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+from llvmlite import binding
+from numba import types
+from numba.extending import get_cython_function_address
+
+from .compiler import DRIVER, njit
+
+BOTH, LOWER, LEFT, NO, NUMBERED, RIGHT, TRANSPOSED, VECTORS = (np.frombuffer(bytes([letter]), np.uint8) for letter in b"BLLNIRTV")
+ONE, ZERO, MINUS = np.ones(1), np.zeros(1), -np.ones(1)
+
+
+class Routine:
+    """A routine of LAPACK or BLAS that takes so many pointers. Compiled code knows it by a symbol, and can therefore be cached."""
+
+    def __init__(self, library: str, name: str, pointers: int) -> None:
+        address = get_cython_function_address(f"scipy.linalg.cython_{library}", name)
+        binding.add_symbol(f"refkernel_{name}", address)
+        self._numba_type_ = types.ExternalFunction(f"refkernel_{name}", types.void(*pointers * [types.voidptr]))
+        self._interpreted: Any = ctypes.CFUNCTYPE(None, *pointers * [ctypes.c_void_p])(address)
+
+    def __call__(self, *pointers: Any) -> None:
+        self._interpreted(*pointers)
+
+
+dpotrf, dsytrd, dormqr = Routine("lapack", "dpotrf", 5), Routine("lapack", "dsytrd", 10), Routine("lapack", "dormqr", 13)
+dstevd, dsterf = Routine("lapack", "dstevd", 11), Routine("lapack", "dsterf", 4)
+dstebz, dstein = Routine("lapack", "dstebz", 18), Routine("lapack", "dstein", 13)
+dgemm, dgemv = Routine("blas", "dgemm", 13), Routine("blas", "dgemv", 11)
+dsyrk, dtrsm = Routine("blas", "dsyrk", 10), Routine("blas", "dtrsm", 11)
+
+
+@njit(interpreted=DRIVER, inline="always")
+def lapack_cholesky(M: np.ndarray) -> bool:
+    """Replace the upper triangle of M by U with U'U = M; False if M is not positive definite. Mutates M."""
+    at = np.array((len(M), 0), np.int32)
+    dpotrf(LOWER.ctypes, at.ctypes, M.ctypes, at.ctypes, at[1:].ctypes)
+    return at[1] == 0
+
+
+@njit(interpreted=DRIVER, inline="always")
+def tridiagonalise(K: np.ndarray, d: np.ndarray, e: np.ndarray, tau: np.ndarray, panel: int) -> None:
+    """K = QTQ': diagonals d and e of T, Q as reflectors in K and tau, ``panel`` columns at a time. Mutates all of them."""
+    m = len(K)
+    at, work = np.array((m, panel * m, 0), np.int32), np.empty(panel * m)
+    dsytrd(LOWER.ctypes, at.ctypes, K.ctypes, at.ctypes, d.ctypes, e.ctypes, tau.ctypes, work.ctypes, at[1:].ctypes, at[2:].ctypes)
+
+
+@njit(interpreted=DRIVER, inline="always")
+def turn(reflectors: np.ndarray, tau: np.ndarray, turns: int, V: np.ndarray, panel: int) -> None:
+    """Multiply the rows of V by Q, of which the first ``turns`` reflectors act on them. Mutates V."""
+    count, m = V.shape
+    at = np.array((m - 1, count, turns, m, panel * count + 65 * 64, 0), np.int32)  # 65 · 64: what dormqr takes for itself
+    work = np.empty(panel * count + 65 * 64)
+    below, C = reflectors.reshape(-1)[1:], V.reshape(-1)[1:]  # Q leaves the first coordinate alone
+    dormqr(
+        LEFT.ctypes, NO.ctypes, at.ctypes, at[1:].ctypes, at[2:].ctypes, below.ctypes, at[3:].ctypes, tau.ctypes, C.ctypes, at[3:].ctypes,
+        work.ctypes, at[4:].ctypes, at[5:].ctypes,
+    )  # fmt: skip
+
+
+@njit(interpreted=DRIVER, inline="always")
+def all_eigenpairs(d: np.ndarray, e: np.ndarray, V: np.ndarray) -> None:
+    """Replace d by the eigenvalues of a tridiagonal matrix in ascending order, and V by their eigenvectors, in rows. Mutates e too."""
+    n = d.size
+    at = np.array((n, 1 + 4 * n + n * n, 3 + 5 * n, 0), np.int32)
+    work, whole = np.empty(at[1]), np.empty(at[2], np.int32)
+    dstevd(
+        VECTORS.ctypes, at.ctypes, d.ctypes, e.ctypes, V.ctypes, at.ctypes, work.ctypes, at[1:].ctypes, whole.ctypes, at[2:].ctypes,
+        at[3:].ctypes,
+    )  # fmt: skip
+
+
+@njit(interpreted=DRIVER, inline="always")
+def smallest_eigenvalues(d: np.ndarray, e: np.ndarray, count: int, lam: np.ndarray, block: np.ndarray, split: np.ndarray) -> bool:
+    """Find eigenvalues of a tridiagonal matrix by bisection, block by block; False if that failed. Mutates lam, block and split."""
+    n = d.size
+    at, work, whole = np.array((n, 1, count, 0, 0, 0), np.int32), np.empty(4 * n), np.empty(3 * n, np.int32)
+    dstebz(
+        NUMBERED.ctypes, BOTH.ctypes, at.ctypes, ZERO.ctypes, ZERO.ctypes, at[1:].ctypes, at[2:].ctypes, ZERO.ctypes, d.ctypes, e.ctypes,
+        at[3:].ctypes, at[4:].ctypes, lam.ctypes, block.ctypes, split.ctypes, work.ctypes, whole.ctypes, at[5:].ctypes,
+    )  # fmt: skip
+    return at[5] == 0
+
+
+@njit(interpreted=DRIVER, inline="always")
+def eigenvalues(d: np.ndarray, e: np.ndarray) -> bool:
+    """Replace d by the eigenvalues of a tridiagonal matrix in ascending order; False if that failed. Mutates e too."""
+    at = np.array((d.size, 0), np.int32)
+    dsterf(at.ctypes, d.ctypes, e.ctypes, at[1:].ctypes)
+    return at[1] == 0
+
+
+@njit(interpreted=DRIVER, inline="always")
+def eigenvectors(d: np.ndarray, e: np.ndarray, lam: np.ndarray, block: np.ndarray, split: np.ndarray, V: np.ndarray) -> bool:
+    """Eigenvectors of a tridiagonal matrix for its eigenvalues lam, by inverse iteration; False if that failed. Mutates V, by rows."""
+    count, n = V.shape
+    at, work, whole = np.array((n, count, 0), np.int32), np.empty(5 * n), np.empty(n + count, np.int32)
+    dstein(
+        at.ctypes, d.ctypes, e.ctypes, at[1:].ctypes, lam.ctypes, block.ctypes, split.ctypes, V.ctypes, at.ctypes, work.ctypes,
+        whole.ctypes, whole[n:].ctypes, at[2:].ctypes,
+    )  # fmt: skip
+    return at[2] == 0
+
+
+@njit(interpreted=DRIVER, inline="always")
+def blas_solve_rows(U: np.ndarray, Z: np.ndarray) -> None:
+    """Replace Z by ZU^-1 for U in the upper triangle of an array, where Z is given by its columns (m × n). Mutates Z."""
+    m, n = Z.shape
+    at = np.array((n, m), np.int32)
+    dtrsm(
+        RIGHT.ctypes, LOWER.ctypes, TRANSPOSED.ctypes, NO.ctypes, at.ctypes, at[1:].ctypes, ONE.ctypes, U.ctypes, at[1:].ctypes, Z.ctypes,
+        at.ctypes,
+    )  # fmt: skip
+
+
+@njit(interpreted=DRIVER, inline="always")
+def times_vector(A: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
+    """out = Ax. Mutates out."""
+    rows, columns = A.shape
+    at = np.array((columns, rows, 1), np.int32)
+    one = at[2:].ctypes
+    dgemv(TRANSPOSED.ctypes, at.ctypes, at[1:].ctypes, ONE.ctypes, A.ctypes, at.ctypes, x.ctypes, one, ZERO.ctypes, out.ctypes, one)
+
+
+@njit(interpreted=DRIVER, inline="always")
+def add_outer(size: float, V: np.ndarray, M: np.ndarray) -> None:
+    """Add size · V'V to the upper triangle of M. Mutates M."""
+    count, m = V.shape
+    at, alpha = np.array((m, count), np.int32), np.array((size,))
+    dsyrk(LOWER.ctypes, NO.ctypes, at.ctypes, at[1:].ctypes, alpha.ctypes, V.ctypes, at.ctypes, ONE.ctypes, M.ctypes, at.ctypes)
+
+
+@njit(interpreted=DRIVER, inline="always")
+def project_out(V: np.ndarray, A: np.ndarray) -> None:
+    """Take the parts along the orthonormal rows of V out of the rows of A. Mutates A."""
+    (count, m), n = V.shape, len(A)
+    at, along = np.array((count, n, m), np.int32), np.empty((n, count))
+    dgemm(
+        TRANSPOSED.ctypes, NO.ctypes, at.ctypes, at[1:].ctypes, at[2:].ctypes, ONE.ctypes, V.ctypes, at[2:].ctypes, A.ctypes,
+        at[2:].ctypes, ZERO.ctypes, along.ctypes, at.ctypes,
+    )  # fmt: skip
+    dgemm(
+        NO.ctypes, NO.ctypes, at[2:].ctypes, at[1:].ctypes, at.ctypes, MINUS.ctypes, V.ctypes, at[2:].ctypes, along.ctypes,
+        at.ctypes, ONE.ctypes, A.ctypes, at[2:].ctypes,
+    )  # fmt: skip
