@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import time
 import warnings
@@ -16,6 +17,7 @@ from unittest import mock
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import numba
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -81,6 +83,12 @@ def with_itself(A):
     return np.matmul(A, A.T)  # BLAS computes each pair once
 
 
+@functools.cache
+def compiled(function):
+    """Of functions that are parts of jitted ones."""
+    return function if hasattr(function, "py_func") else numba.njit(function)
+
+
 def interpreted(module, names, recorder=None):
     """Patches by which these jitted functions of a module run as Python, or are recorded."""
     found = {name: getattr(module, name) for name in names}
@@ -98,7 +106,7 @@ def recorded_calls(search, X, y):
     def recorded(function):
         def record(*arguments):
             by_lapack = (*arguments[:-1], False) if isinstance(arguments[-1], bool) else arguments  # not our own strips
-            calls.append((function, copies(by_lapack), {}))
+            calls.append((compiled(function), copies(by_lapack), {}))
             return function(*arguments)
 
         return record
@@ -135,7 +143,6 @@ def recorded_calls(search, X, y):
     with contextlib.ExitStack() as patched:
         for patch in (
             *interpreted(whitening, ["prepared", "truncated", "centred_rows", "solved", *pairs]),
-            *interpreted(tridiagonal, ["block_eigenpairs", "turned"]),
             *interpreted(whitening, ["cholesky", "solve_rows", "add_outer", "project_out", "times_vector"], recorded),
             *interpreted(tridiagonal, lapack_calls, recorded),
             mock.patch.object(grams, "Whitening", Recorded),

@@ -681,13 +681,13 @@ def test_following_ends_at_the_optimum(seed, rise, upper):
     np.testing.assert_allclose(inverse[:r, :r] @ M, np.eye(r), rtol=0, atol=1e-9)
     np.testing.assert_allclose(a[:r], np.linalg.solve(M, np.ones(r)), rtol=1e-9)
     assert set(np.flatnonzero((b > 1e-9) & (b < upper - 1e-9))) <= set(F[:r])
-    # Newton's step from a point beside it leads back
-    free = F[:r]
+    inside = F[:r][(b[F[:r]] > 1e-3) & (b[F[:r]] < upper[F[:r]] - 1e-3)]  # a step from a point beside the optimum leads back
     moved = b.copy()
-    moved[free[:2]] += [1e-4, -1e-4]
-    step = following.step_of(inverse, a, (K @ moved)[free])
-    np.testing.assert_allclose(moved[free] + step, b[free], rtol=0, atol=1e-9)
-    np.testing.assert_allclose(step.sum(), 0.0, atol=1e-12)
+    moved[inside[:2]] += [1e-4, -1e-4]
+    G = K @ moved
+    assert following.settle(K, moved, G, np.zeros(40), upper, inverse, F, a, r)
+    np.testing.assert_allclose(moved, b, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(G, K @ moved, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("rise", "total"), [(5.0, 1.0), (3.0, 36.0)], ids=["from few weights", "to all of them"])
@@ -731,7 +731,7 @@ def test_jitted_following_equals_its_python_source(seed):
     for one, other in zip(compiled, plain, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
     r, t, _, b, G, inverse, F, a = compiled
-    run_both(following.step_of, inverse, a, G[F[:r]])
+    run_both(following.settle, K, b, G, np.zeros(30), ones, inverse, F, a, r)
     run_both(following.leave, inverse, F, a, r, 1)
     at_bound = int(np.flatnonzero((b == 0) | (b == 1))[0])
     run_both(following.enter, K, at_bound, inverse, F, a, r, t)
@@ -858,5 +858,5 @@ def test_every_jitted_function_is_run_as_python():
     tested |= {"multiplier", "duality_gap", "spread_and_mass", "largest_violation", "gap_at", "fill"}
     tested |= {"violation_for", "snap", "solve_whole", "gradient", "change_total", "solve_problems", "rescaled", "add_rows"}
     tested |= {"certify", "size_of_sums", "smallest_growing"}
-    tested |= {"inverted", "enter", "leave", "follow", "step_of", "only_the_sum_rises"}
+    tested |= {"inverted", "enter", "leave", "follow", "settle", "only_the_sum_rises"}
     assert {name for module in JITTED_ROOMS for name, value in vars(module).items() if hasattr(value, "py_func")} == tested

@@ -6,11 +6,14 @@ its bound meets theirs. The inverse of their kernel matrix is kept from event to
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from .._jit import LOOP, njit
+from .._jit.products import add_multiple
 from .moves import add_rows, largest, last_index
-from .newton import MOST_FREE, free_weights
+from .newton import MOST_FREE, free_weights, take_step
 
 FREE_PER_SAMPLE = 1.0
 """Follow the line if there are at least this many free weights for each sample by which the sum rises. There are two to three events for
@@ -23,8 +26,11 @@ NEARLY_DEPENDENT = 1e-9
 """Give up where the part of a sample outside the span of the others falls below this share of the kernel's size: the inverse of a matrix
 has lost so many digits more than its factor."""
 
-LOST = -1
-"""Instead of a number of free weights: there is no inverse."""
+LOST = cast(int, np.intp(-1))
+"""Instead of a number of free weights: there is no inverse. (A plain number would be a type of its own to numba, and compiled twice.)"""
+
+NOBODY = LOST
+"""Instead of a free weight's place, or of a weight."""
 
 
 @njit(interpreted=LOOP)
@@ -55,18 +61,15 @@ def enter(K: np.ndarray, i: int, inverse: np.ndarray, F: np.ndarray, a: np.ndarr
     for c in range(r):
         k[c] = K[i, F[c]] + t
     for c in range(r):
-        row, k_c = inverse[c, :r], k[c]
-        for j in range(r):
-            w[j] += k_c * row[j]
-        border -= k_c * a[c]
+        add_multiple(w, k[c], inverse[c, :r])
+        border -= k[c] * a[c]
     for c in range(r):
         rest -= k[c] * w[c]
     if not rest > NEARLY_DEPENDENT * t:
         return False
     for c in range(r):
-        row, w_c = inverse[c, :r], w[c] / rest
-        for j in range(r):
-            row[j] += w_c * w[j]
+        w_c = w[c] / rest
+        add_multiple(inverse[c, :r], w_c, w)
         a[c] -= w_c * border
         inverse[c, r], inverse[r, c] = -w_c, -w_c
     inverse[r, r], a[r], F[r] = 1.0 / rest, border / rest, i
@@ -78,9 +81,8 @@ def leave(inverse: np.ndarray, F: np.ndarray, a: np.ndarray, r: int, c: int) -> 
     """Take the weight in place c out of r free ones; the last one takes its place. Mutates inverse, F and a."""
     last, out = r - 1, inverse[c, :r].copy()
     for i in range(r):
-        row, share = inverse[i, :r], out[i] / out[c]
-        for j in range(r):
-            row[j] -= share * out[j]
+        share = out[i] / out[c]
+        add_multiple(inverse[i, :r], -share, out)
         a[i] -= share * a[c] if i != c else 0.0
     F[c], a[c] = F[last], a[last]
     for j in range(r):
@@ -133,7 +135,7 @@ def follow(
             turn[i] = 0.0
         add_rows(K, F[:r], d, turn)  # how the gradients move
         rate = 1.0 / total - t  # how the common one moves
-        step, leaving, entering = left, -1, -1
+        step, leaving, entering = left, NOBODY, NOBODY
         for c in range(r):
             room = (upper[F[c]] if d[c] > 0.0 else 0.0) - b[F[c]]
             if d[c] != 0.0 and room / d[c] < step:
@@ -143,7 +145,7 @@ def follow(
             soon[i] = -max(side[i] * (G[i] - rho), 0.0) / closing if closing > 0.0 else -np.inf
         first = -largest(soon)
         if first < step:
-            step, leaving, entering = first, -1, last_index(soon, -first)
+            step, leaving, entering = first, NOBODY, last_index(soon, -first)
         step = max(step, 0.0)
         for c in range(r):
             b[F[c]] = min(max(b[F[c]] + step * d[c], 0.0), upper[F[c]])
@@ -174,16 +176,25 @@ def follow(
 
 
 @njit(interpreted=LOOP)
-def step_of(inverse: np.ndarray, a: np.ndarray, G: np.ndarray) -> np.ndarray:
-    """The step of sum 0 after which the gradients G of the free weights are equal."""
-    step = np.zeros(G.size)
-    total, along = 0.0, 0.0
-    for c in range(G.size):
-        row, g = inverse[c, : G.size], G[c]
-        for j in range(G.size):
-            step[j] -= g * row[j]
+def settle(
+    K: np.ndarray,
+    b: np.ndarray,
+    G: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    inverse: np.ndarray,
+    F: np.ndarray,
+    a: np.ndarray,
+    r: int,
+) -> bool:
+    """Make the gradients of the r free weights equal, by the step of sum 0 that does, within the bounds. Mutates b and G.
+
+    Returns whether no bound was met.
+    """
+    step, total, along = np.zeros(r), 0.0, 0.0
+    for c in range(r):
+        add_multiple(step, -G[F[c]], inverse[c, :r])
         total += a[c]
-        along += g * a[c]
-    for c in range(G.size):
-        step[c] += along / total * a[c]
-    return step
+        along += G[F[c]] * a[c]
+    add_multiple(step, along / total, a[:r])
+    return take_step(K, F[:r], step, b, G, lower, upper)

@@ -6,9 +6,9 @@ import numpy as np
 
 from .._jit import DRIVER, LOOP, njit
 from .certificate import certify, largest_violation, spread_and_mass, typical_size, violation_for
-from .following import LOST, follow, step_of
+from .following import LOST, follow, settle
 from .moves import fill, largest, last_index
-from .newton import MOST_FREE, take_step
+from .newton import MOST_FREE
 from .whole import gradient, solve_whole
 
 GIVEN, COMPUTED, FOLLOWING, FIRST = 0, 1, 2, 3
@@ -96,7 +96,7 @@ def solve_problems(
                     change_total(b, before_g, low, up, total[k])
             if begin[k] != GIVEN:
                 gradient(Q, linear, b, g)
-            if followed and not take_step(Q, F[:free], step_of(inverse, a, g[F[:free]]), b, g, low, up):
+            if followed and not settle(Q, b, g, low, up, inverse, F, a, free):
                 free = LOST  # that was a step within rounding, and met a bound
             finite = True
             for t in range(n):

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._jit import LOOP, njit
 from .._jit.lapack import MINUS, NO, ONE, TRANSPOSED, blas_solve_rows, dgemm, lapack_cholesky
+from .._jit.products import add_multiple, divide
 
 STRIP = 8
 """Rows in a strip: as many as the widest vector registers hold values."""
@@ -36,15 +37,10 @@ def cholesky(M: np.ndarray, strips: bool) -> bool:
         for k in range(begin, end):
             row = M[k, k:]
             for j in range(begin, k):
-                known = M[j, k:]
-                factor = known[0]
-                for i in range(row.size):
-                    row[i] -= factor * known[i]
+                add_multiple(row, -M[j, k], M[j, k:])
             if not row[0] > 0.0:
                 return False
-            root = np.sqrt(row[0])
-            for i in range(row.size):
-                row[i] /= root
+            divide(row, np.sqrt(row[0]))
     return True
 
 
@@ -79,8 +75,5 @@ def solve_rows(U: np.ndarray, Z: np.ndarray, strips: bool) -> None:
         for k in range(begin, end):
             row = Z[k]
             for j in range(begin, k):
-                known, factor = Z[j], U[j, k]
-                for i in range(n):
-                    row[i] -= factor * known[i]
-            for i in range(n):
-                row[i] /= U[k, k]
+                add_multiple(row, -U[j, k], Z[j])
+            divide(row, U[k, k])

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from .._jit import DRIVER, njit
+from .._jit import DRIVER, njit, register_jitable
 from .._jit.lapack import all_eigenpairs, eigenvalues, eigenvectors, smallest_eigenvalues, tridiagonalise, turn
 
 FEWEST_BELOW = 0.05
@@ -62,12 +62,13 @@ def tridiagonal_form(K: np.ndarray, floor: float) -> Tridiagonal:
 def eigenpairs_above(T: Tridiagonal) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues that reach the floor, in ascending order, and their eigenvectors, in rows."""
     size = T.block if T.above > 0 else 0
-    lam, S = block_eigenpairs(T, size)
+    lam, V = block_eigenpairs(T, size)
     below = count_below(lam, T.floor)
     if size - below != T.above:  # one is within rounding of the floor, and the whole matrix decides
-        lam, S = block_eigenpairs(T, T.d.size)
+        size = T.d.size
+        lam, V = block_eigenpairs(T, size)
         below = count_below(lam, T.floor)
-    return lam[below:], turned(T, S[below:])
+    return lam[below:], turned(T, V[below:], size)
 
 
 @njit(interpreted=DRIVER)
@@ -75,30 +76,27 @@ def eigenpairs_below(T: Tridiagonal) -> tuple[np.ndarray, np.ndarray]:
     """The other eigenpairs, in any order, eigenvectors in rows; best if they are few: their eigenvectors are found one by one."""
     m = T.d.size
     below = m - T.above
-    lam, S, block, split = T.d.copy(), np.empty((below, m)), np.empty(m, np.int32), np.empty(m, np.int32)
+    lam, V, block, split = T.d.copy(), np.empty((below, m)), np.empty(m, np.int32), np.empty(m, np.int32)
     for i in range(m):
         block[i], split[i] = 1, m  # one block of all rows
     few = below <= FEWEST_BELOW * m
     found = smallest_eigenvalues(T.d, T.e, below, lam, block, split) if few else eigenvalues(lam, T.e.copy())
-    found = found and eigenvectors(T.d, T.e, lam, block, split, S)
-    for k in range(below):
-        for i in range(m):
-            found = found and abs(S[k, i]) < np.inf  # dstein overflows for norms near 1e150
-    if not found:
-        lam, S = block_eigenpairs(T, m)
-    return lam[:below], turned(T, S[:below])
+    found = found and eigenvectors(T.d, T.e, lam, block, split, V)
+    if not found or not np.isfinite(V).all():  # dstein overflows for norms near 1e150
+        lam, V = block_eigenpairs(T, m)
+    return lam[:below], turned(T, V[:below], m)
 
 
-@njit(interpreted=DRIVER)
+@register_jitable
 def block_eigenpairs(T: Tridiagonal, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues of a leading block in ascending order, and its eigenvectors, in rows."""
-    lam, S = T.d[:size].copy(), np.empty((size, size))
+    """Eigenvalues of a leading block in ascending order, and its eigenvectors, in rows that end with zeros."""
+    lam, V = T.d[:size].copy(), np.zeros((size, T.d.size))
     if size > 0:
-        all_eigenpairs(lam, T.e.copy(), S)
-    return lam, S
+        all_eigenpairs(lam, T.e.copy(), V)
+    return lam, V
 
 
-@njit(interpreted=DRIVER, inline="always")
+@register_jitable
 def count_below(lam: np.ndarray, floor: float) -> int:
     """The number of eigenvalues below the floor."""
     below = 0
@@ -107,16 +105,11 @@ def count_below(lam: np.ndarray, floor: float) -> int:
     return below
 
 
-@njit(interpreted=DRIVER)
-def turned(T: Tridiagonal, S: np.ndarray) -> np.ndarray:
-    """The rows of S, padded by zeros, turned by Q."""
-    (vectors, size), m = S.shape, T.d.size
-    V = np.zeros((vectors, m))
-    for k in range(vectors):
-        for i in range(size):
-            V[k, i] = S[k, i]
-    turns = min(size, m - 1)
-    if turns > 0 and vectors > 0:
+@register_jitable
+def turned(T: Tridiagonal, V: np.ndarray, size: int) -> np.ndarray:
+    """V with its rows turned by Q; they end with zeros after the first ``size`` values. Mutates V."""
+    turns = min(size, T.d.size - 1)
+    if turns > 0 and len(V) > 0:
         turn(T.reflectors, T.tau, turns, V, PANEL)
     return V
 

@@ -7,8 +7,9 @@ import functools
 import numpy as np
 import numpy.typing as npt
 
-from .._jit import DRIVER, LOOP, njit
+from .._jit import DRIVER, njit
 from .._jit.lapack import add_outer, project_out, times_vector
+from .._jit.products import add_multiple, shift_and_scale
 from .._threads import small_products_are_fast
 from .centring import centred, column_means
 from .checks import check_rank, check_references
@@ -118,9 +119,11 @@ class Whitening:
         """
         rows = self._rows(K_ZR)
         if self._kept is None:
-            return self._once(rows[:, self._first]), sums_of_squares(solved(rows, self._U, small_products_are_fast()))
+            Phi = solved(rows, self._U, small_products_are_fast()).T
+            return self._once(rows[:, self._first]), np.einsum("ij,ij->i", Phi, Phi)
         along = rows @ self._kept
-        return along @ self._kept_first.T, sums_of_squares((along / self._sizes).T)
+        Phi = along / self._sizes
+        return along @ self._kept_first.T, np.einsum("ij,ij->i", Phi, Phi)
 
     def _rows(self, K_ZR: np.ndarray) -> np.ndarray:
         """Kc_ZR W^½, with Kc_ZR = (K_ZR - 1 mu') J, or K_ZR itself without centring, less the dropped directions if they are few."""
@@ -151,23 +154,23 @@ def prepared(
         for i in range(counts.size):
             total += m * mu[i]
     else:
-        mu, K = np.zeros(counts.size), np.empty(K_RR.shape)
+        mu, K, sums = np.zeros(counts.size), K_RR.copy(), np.empty(counts.size)
+        times_vector(K_RR, np.ones(counts.size), sums)
         for i in range(counts.size):
-            for j in range(counts.size):
-                K[i, j] = K_RR[i, j] * (roots[i] * roots[j])
-                total += K_RR[i, j]
+            shift_and_scale(K[i], 0.0, roots[i] * roots)
+            total += sums[i]
     trace = 0.0
     for i in range(counts.size):
         trace += K[i, i]
-    U = np.empty(K.shape)
-    for less in (floor, 0.0):
-        for i in range(counts.size):
-            for j in range(i, counts.size):
-                U[i, j] = K[i, j] + (trace / m / m * roots[i] * roots[j] if center else 0.0)
-            U[i, i] -= less
-        if not cholesky(U, strips):
-            return total, mu, K, U, False
-    return total, mu, K, U, True
+    M = K.copy()
+    for i in range(counts.size if center else 0):
+        add_multiple(M[i], trace / m / m * roots[i], roots)
+    U = M.copy()
+    for i in range(counts.size):
+        U[i, i] -= floor
+    if not cholesky(U, strips):
+        return total, mu, K, U, False
+    return total, mu, K, M, cholesky(M, strips)
 
 
 @njit(interpreted=DRIVER)
@@ -191,19 +194,15 @@ def truncated(K: np.ndarray, floor: float, strips: bool) -> tuple[np.ndarray, np
 @njit(interpreted=DRIVER)
 def centred_rows(K_ZR: np.ndarray, mu: np.ndarray, counts: np.ndarray, center: bool, dropped: np.ndarray) -> np.ndarray:
     """(K_ZR - 1 mu') J W^½, or K_ZR W^½ without centring, less the dropped directions (in rows)."""
-    rows = np.empty(K_ZR.shape)
-    m, roots, means = 0.0, np.sqrt(counts), np.zeros(len(rows))
+    rows, m, roots, means = K_ZR.copy(), 0.0, np.sqrt(counts), np.zeros(len(K_ZR))
     for i in range(counts.size):
         m += counts[i]
-    shares = counts / m
     for i in range(len(rows)):
-        for j in range(mu.size):
-            rows[i, j] = K_ZR[i, j] - mu[j]
+        add_multiple(rows[i], -1.0, mu)
     if center:
-        times_vector(rows, shares, means)
+        times_vector(rows, counts / m, means)
     for i in range(len(rows)):
-        for j in range(mu.size):
-            rows[i, j] = (rows[i, j] - means[i]) * roots[j]
+        shift_and_scale(rows[i], means[i], roots)
     if len(dropped) > 0:
         project_out(dropped, rows)
     return rows
@@ -215,13 +214,3 @@ def solved(rows: np.ndarray, U: np.ndarray, strips: bool) -> np.ndarray:
     columns = rows.T.copy()
     solve_rows(U, columns, strips)
     return columns
-
-
-@njit(interpreted=LOOP)
-def sums_of_squares(columns: np.ndarray) -> np.ndarray:
-    """Of each column."""
-    sums = np.zeros(columns.shape[1])
-    for j in range(len(columns)):
-        for i in range(sums.size):
-            sums[i] += columns[j, i] * columns[j, i]
-    return sums

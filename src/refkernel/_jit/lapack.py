@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 from llvmlite import binding
 from numba import types
-from numba.extending import get_cython_function_address
-
-from .compiler import DRIVER, njit
+from numba.extending import get_cython_function_address, register_jitable
 
 BOTH, LOWER, LEFT, NO, NUMBERED, RIGHT, TRANSPOSED, VECTORS = (np.frombuffer(bytes([letter]), np.uint8) for letter in b"BLLNIRTV")
 ONE, ZERO, MINUS = np.ones(1), np.zeros(1), -np.ones(1)
@@ -40,7 +38,7 @@ dgemm, dgemv = Routine("blas", "dgemm", 13), Routine("blas", "dgemv", 11)
 dsyrk, dtrsm = Routine("blas", "dsyrk", 10), Routine("blas", "dtrsm", 11)
 
 
-@njit(interpreted=DRIVER, inline="always")
+@register_jitable
 def lapack_cholesky(M: np.ndarray) -> bool:
     """Replace the upper triangle of M by U with U'U = M; False if M is not positive definite. Mutates M."""
     at = np.array((len(M), 0), np.int32)
@@ -48,7 +46,7 @@ def lapack_cholesky(M: np.ndarray) -> bool:
     return at[1] == 0
 
 
-@njit(interpreted=DRIVER, inline="always")
+@register_jitable
 def tridiagonalise(K: np.ndarray, d: np.ndarray, e: np.ndarray, tau: np.ndarray, panel: int) -> None:
     """K = QTQ': diagonals d and e of T, Q as reflectors in K and tau, ``panel`` columns at a time. Mutates all of them."""
     m = len(K)
@@ -56,7 +54,7 @@ def tridiagonalise(K: np.ndarray, d: np.ndarray, e: np.ndarray, tau: np.ndarray,
     dsytrd(LOWER.ctypes, at.ctypes, K.ctypes, at.ctypes, d.ctypes, e.ctypes, tau.ctypes, work.ctypes, at[1:].ctypes, at[2:].ctypes)
 
 
-@njit(interpreted=DRIVER, inline="always")
+@register_jitable
 def turn(reflectors: np.ndarray, tau: np.ndarray, turns: int, V: np.ndarray, panel: int) -> None:
     """Multiply the rows of V by Q, of which the first ``turns`` reflectors act on them. Mutates V."""
     count, m = V.shape
@@ -69,19 +67,22 @@ def turn(reflectors: np.ndarray, tau: np.ndarray, turns: int, V: np.ndarray, pan
     )  # fmt: skip
 
 
-@njit(interpreted=DRIVER, inline="always")
+@register_jitable
 def all_eigenpairs(d: np.ndarray, e: np.ndarray, V: np.ndarray) -> None:
-    """Replace d by the eigenvalues of a tridiagonal matrix in ascending order, and V by their eigenvectors, in rows. Mutates e too."""
+    """Replace d by the eigenvalues of a tridiagonal matrix in ascending order, and V by their eigenvectors, in rows. Mutates e too.
+
+    Rows of V may be longer than d: what follows stays as it is.
+    """
     n = d.size
-    at = np.array((n, 1 + 4 * n + n * n, 3 + 5 * n, 0), np.int32)
-    work, whole = np.empty(at[1]), np.empty(at[2], np.int32)
+    at = np.array((n, V.shape[1], 1 + 4 * n + n * n, 3 + 5 * n, 0), np.int32)
+    work, whole = np.empty(at[2]), np.empty(at[3], np.int32)
     dstevd(
-        VECTORS.ctypes, at.ctypes, d.ctypes, e.ctypes, V.ctypes, at.ctypes, work.ctypes, at[1:].ctypes, whole.ctypes, at[2:].ctypes,
-        at[3:].ctypes,
+        VECTORS.ctypes, at.ctypes, d.ctypes, e.ctypes, V.ctypes, at[1:].ctypes, work.ctypes, at[2:].ctypes, whole.ctypes, at[3:].ctypes,
+        at[4:].ctypes,
     )  # fmt: skip
 
 
-@njit(interpreted=DRIVER, inline="always")
+@register_jitable
 def smallest_eigenvalues(d: np.ndarray, e: np.ndarray, count: int, lam: np.ndarray, block: np.ndarray, split: np.ndarray) -> bool:
     """Find eigenvalues of a tridiagonal matrix by bisection, block by block; False if that failed. Mutates lam, block and split."""
     n = d.size
@@ -93,7 +94,7 @@ def smallest_eigenvalues(d: np.ndarray, e: np.ndarray, count: int, lam: np.ndarr
     return at[5] == 0
 
 
-@njit(interpreted=DRIVER, inline="always")
+@register_jitable
 def eigenvalues(d: np.ndarray, e: np.ndarray) -> bool:
     """Replace d by the eigenvalues of a tridiagonal matrix in ascending order; False if that failed. Mutates e too."""
     at = np.array((d.size, 0), np.int32)
@@ -101,7 +102,7 @@ def eigenvalues(d: np.ndarray, e: np.ndarray) -> bool:
     return at[1] == 0
 
 
-@njit(interpreted=DRIVER, inline="always")
+@register_jitable
 def eigenvectors(d: np.ndarray, e: np.ndarray, lam: np.ndarray, block: np.ndarray, split: np.ndarray, V: np.ndarray) -> bool:
     """Eigenvectors of a tridiagonal matrix for its eigenvalues lam, by inverse iteration; False if that failed. Mutates V, by rows."""
     count, n = V.shape
@@ -113,7 +114,7 @@ def eigenvectors(d: np.ndarray, e: np.ndarray, lam: np.ndarray, block: np.ndarra
     return at[2] == 0
 
 
-@njit(interpreted=DRIVER, inline="always")
+@register_jitable
 def blas_solve_rows(U: np.ndarray, Z: np.ndarray) -> None:
     """Replace Z by ZU^-1 for U in the upper triangle of an array, where Z is given by its columns (m × n). Mutates Z."""
     m, n = Z.shape
@@ -124,7 +125,7 @@ def blas_solve_rows(U: np.ndarray, Z: np.ndarray) -> None:
     )  # fmt: skip
 
 
-@njit(interpreted=DRIVER, inline="always")
+@register_jitable
 def times_vector(A: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
     """out = Ax. Mutates out."""
     rows, columns = A.shape
@@ -133,7 +134,7 @@ def times_vector(A: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
     dgemv(TRANSPOSED.ctypes, at.ctypes, at[1:].ctypes, ONE.ctypes, A.ctypes, at.ctypes, x.ctypes, one, ZERO.ctypes, out.ctypes, one)
 
 
-@njit(interpreted=DRIVER, inline="always")
+@register_jitable
 def add_outer(size: float, V: np.ndarray, M: np.ndarray) -> None:
     """Add size · V'V to the upper triangle of M. Mutates M."""
     count, m = V.shape
@@ -141,7 +142,7 @@ def add_outer(size: float, V: np.ndarray, M: np.ndarray) -> None:
     dsyrk(LOWER.ctypes, NO.ctypes, at.ctypes, at[1:].ctypes, alpha.ctypes, V.ctypes, at.ctypes, ONE.ctypes, M.ctypes, at.ctypes)
 
 
-@njit(interpreted=DRIVER, inline="always")
+@register_jitable
 def project_out(V: np.ndarray, A: np.ndarray) -> None:
     """Take the parts along the orthonormal rows of V out of the rows of A. Mutates A."""
     (count, m), n = V.shape, len(A)
