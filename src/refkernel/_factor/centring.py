@@ -17,8 +17,9 @@ def distinct_rows(R: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     if not alike.any():
         return None
     known: dict[bytes, int] = {}
-    first = np.arange(len(R))
-    for i in np.union1d(order[:-1][alike], order[1:][alike]).tolist():
+    first, doubtful = np.arange(len(R)), np.zeros(len(R), dtype=bool)
+    doubtful[order[:-1][alike]] = doubtful[order[1:][alike]] = True
+    for i in np.flatnonzero(doubtful).tolist():
         first[i] = known.setdefault((R[i] + 0.0).tobytes(), i)  # -0.0 is 0.0
     distinct = np.flatnonzero(first == np.arange(len(R)))
     return None if len(distinct) == len(R) else (distinct, np.searchsorted(distinct, first))

@@ -123,7 +123,7 @@ class Samples:
         self.X, self.counts, distinct = rows.X[solved], None, np.arange(solved.size)
         if groups is not None:
             first, which = first_of_each(groups)
-            if np.array_equal(self.X[first][which], self.X):  # a transformer may have told them apart
+            if first.size < which.size and np.array_equal(self.X[first][which], self.X):  # a transformer may have told them apart
                 self.X, self.counts, distinct = self.X[first], np.bincount(which).astype(np.float64), first
         self.n = len(self.X)
         self.Z = np.concatenate([self.X, X_test])
