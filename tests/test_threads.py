@@ -1,6 +1,7 @@
 """BLAS threads: one where we say so, and as found afterwards, whatever runs at the same time."""
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -90,3 +91,21 @@ def test_concurrent_maps_leave_blas_as_found(monkeypatch):
         assert blas_threads() == {2}
     for features in found.values():
         np.testing.assert_array_equal(features, expected)
+
+
+@pytest.mark.parametrize(
+    ("libraries", "fast"),
+    [
+        (["SkylakeX", "SkylakeX"], True),
+        (["SapphireRapids"], True),
+        (["Haswell"], False),
+        (["SkylakeX", "Haswell"], False),
+        ([None], False),
+        ([], False),
+    ],
+)
+def test_small_products_are_fast_where_openblas_says_so(libraries, fast, monkeypatch):
+    """SciPy's and NumPy's OpenBLAS on processors with AVX-512; not where another BLAS, or none, is found."""
+    found = SimpleNamespace(lib_controllers=[SimpleNamespace(architecture=name) if name else SimpleNamespace() for name in libraries])
+    monkeypatch.setattr(_threads, "_controller", lambda: SimpleNamespace(select=lambda user_api: found))
+    assert _threads.small_products_are_fast.__wrapped__() is fast

@@ -21,7 +21,7 @@ MOST_THREADS = 8
 """Memory, not arithmetic, limits a map of many rows: more threads than this do not help."""
 
 
-WITHOUT_PACKING = ("SkylakeX", "Cooperlake", "SapphireRapids")
+WITHOUT_PACKING = {"SkylakeX", "Cooperlake", "SapphireRapids"}
 """The processors, as OpenBLAS names them, for which it has kernels for small products."""
 
 
@@ -96,8 +96,8 @@ def _blas(per_thread: bool) -> list[LibController]:
 @functools.cache
 def small_products_are_fast() -> bool:
     """Whether BLAS multiplies small matrices without packing them first: OpenBLAS does, with AVX-512."""
-    libraries = _controller().select(user_api="blas").lib_controllers
-    return all(getattr(library, "architecture", None) in WITHOUT_PACKING for library in libraries)
+    found = {getattr(library, "architecture", None) for library in _controller().select(user_api="blas").lib_controllers}
+    return bool(found) and found <= WITHOUT_PACKING
 
 
 _ONE_BLAS_THREAD = _OneBlasThread()
