@@ -419,6 +419,48 @@ def test_rows_that_repeat_are_solved_as_one(references, classifier, monkeypatch)
     assert all(samples.n == 45 for samples in seen)  # LIBSVM's rule depends on every move
 
 
+@pytest.mark.parametrize("splits", [list, np.array, lambda rows: np.isin(np.arange(85), rows)], ids=["lists", "arrays", "masks"])
+def test_repeated_rows_and_splits_of_every_kind(splits):
+    """Row numbers as lists and arrays, and masks: the same folds, and the shared work that makes a search fast."""
+    rng = np.random.default_rng(3)
+    X = np.vstack([np.repeat(rng.normal(size=(20, 3)), 3, axis=0), rng.normal(scale=2.5, size=(25, 3))])
+    y, cv = (
+        np.repeat([1, -1], [60, 25]),
+        [(np.flatnonzero(np.arange(85) % 3 != k), np.flatnonzero(np.arange(85) % 3 == k)) for k in range(3)],
+    )
+    found = [
+        rk.OneClassGridSearch(rk.SVDD(rk.RBF(1.0)), {"nu": [0.1, 0.3]}, cv=given, error_score="raise").fit(X, y)
+        for given in (cv, [(splits(train), splits(test)) for train, test in cv])
+    ]
+    np.testing.assert_array_equal(*(search.cv_results_["mean_test_score"] for search in found))
+
+
+@pytest.mark.parametrize("floor", [0, 1, np.float32(1e-6), np.int64(1)])
+def test_a_floor_may_be_any_number(floor):
+    """Compiled code meets a float, whatever the user wrote."""
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    K = rk.RBF(scale=1.0).fit(X)(X)
+    assert Whitening(K, np.True_, floor).rank == Whitening(K, True, float(floor)).rank
+
+
+def test_groups_of_samples_are_checked():
+    """They index memory in compiled code."""
+    rows, X = TrainingRows.of(np.eye(3)), np.eye(3)
+    for groups, message in (([0, 1], "one number for each target"), ([0, -7, 0], "from 0 on")):
+        with pytest.raises(ValueError, match=message):
+            Samples(rows, X, groups=np.array(groups))
+    assert Samples(rows, X, groups=[5, 2, 5]).counts is None  # these targets are not equal
+
+
+def test_no_test_samples_are_no_error(capfd):
+    """LAPACK would complain about arrays of no size."""
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    for strips in (True, False):
+        solve_rows(np.eye(30), np.empty((30, 0)), strips)
+    assert Samples(TrainingRows.of(X), X[:0], rk.ReferenceKernel()).grams([rk.RBF(scale=0.1)]).K_test.shape == (1, 0, 30)
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize("center", [True, False])
 def test_factorisations_do_not_depend_on_the_order_in_memory(center):
     """A user's function may return a transposed matrix: the floor cuts the same eigenvalues."""

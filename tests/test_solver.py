@@ -658,7 +658,7 @@ def followed(K, total, rise, upper, run=following.follow, most=10**6):
     n = upper.size
     b, G = optimum(K, total, upper)
     room = np.full((n + 2, n + 2), np.nan), np.full(n + 2, -1), np.full(n + 2, np.nan)
-    found = run(K, b, G, np.zeros(n), upper, rise, *room, following.LOST, 0.0, most)
+    found = run(K, b, G, np.zeros(n), upper, rise, *room, following.FEW, 0.0, most)
     return (*found, b, G, *room)
 
 
@@ -683,9 +683,9 @@ def test_following_ends_at_the_optimum(seed, rise, upper):
     assert set(np.flatnonzero((b > 1e-9) & (b < upper - 1e-9))) <= set(F[:r])
     inside = F[:r][(b[F[:r]] > 1e-3) & (b[F[:r]] < upper[F[:r]] - 1e-3)]  # a step from a point beside the optimum leads back
     moved = b.copy()
-    moved[inside[:2]] += [1e-4, -1e-4]
+    moved[inside[:2]] += [1e-4, -2e-4]  # and of another sum
     G = K @ moved
-    assert following.settle(K, moved, G, np.zeros(40), upper, inverse, F, a, r)
+    assert following.settle(K, moved, G, np.zeros(40), upper, 8.0 + rise, inverse, F, a, r)
     np.testing.assert_allclose(moved, b, rtol=0, atol=1e-9)
     np.testing.assert_allclose(G, K @ moved, rtol=0, atol=1e-12)
 
@@ -707,11 +707,34 @@ def test_following_is_given_up_where_samples_depend_on_each_other(kernel):
     n = len(K)
     b = np.full(n, 0.5)
     room = np.empty((n + 2, n + 2)), np.empty(n + 2, int), np.empty(n + 2)
-    assert following.follow(K, b, K @ b, np.zeros(n), np.ones(n), 1.0, *room, following.LOST, 0.0, 1000)[0] == following.LOST
+    assert following.follow(K, b, K @ b, np.zeros(n), np.ones(n), 1.0, *room, following.FEW, 0.0, 1000)[0] == following.LOST
     nus = np.linspace(0.1, 0.9, 9)
     if kernel != "indefinite":
         on_path = path.solve_path(K[None], path.Family.of(OCSVM, nus * n))
         assert on_path.converged.all()
+
+
+def test_following_keeps_the_sum_and_the_free_weights_exact():
+    """50 values of nu with a whole number of samples each, on a line: where no weight is free, none may seem free, and rho is the midpoint.
+
+    The certificate trusts the sum, and would not notice that rounding moved it.
+    """
+    X = np.random.default_rng(101).normal(size=(100, 1))
+    K, nus = np.exp(-((X - X.T) ** 2)), np.linspace(0.01, 0.99, 50)
+    found = path.solve_path(K[None], path.Family.of(OCSVM, nus * 100))
+    np.testing.assert_allclose(found.B[0].sum(axis=1), nus * 100, rtol=1e-13)
+    for b, rho, nu in zip(found.B[0], found.rho[0], nus, strict=True):
+        alone = path.solve_path(K[None], path.Family.of(OCSVM, np.array([nu * 100])))
+        np.testing.assert_allclose(K @ b - rho, K @ alone.B[0, 0] - alone.rho[0, 0], rtol=0, atol=1e-8)
+
+
+def test_following_nearly_equal_samples():
+    """On a line they enter and leave in turn, until it is given up: all 50 values are certified, and their sums are exact."""
+    X = np.round(np.random.default_rng(0).normal(size=(120, 1)), 1) + 1e-5 * np.random.default_rng(1).normal(size=(120, 1))
+    K = np.exp(-np.abs(X - X.T))
+    found = path.solve_path(K[None], path.Family.of(OCSVM, np.linspace(0.01, 0.99, 50) * 120))
+    assert found.converged.all()
+    np.testing.assert_allclose(found.B[0].sum(axis=1), np.linspace(0.01, 0.99, 50) * 120, rtol=1e-12)
 
 
 def test_following_respects_the_limit_of_moves():
@@ -731,7 +754,7 @@ def test_jitted_following_equals_its_python_source(seed):
     for one, other in zip(compiled, plain, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
     r, t, _, b, G, inverse, F, a = compiled
-    run_both(following.settle, K, b, G, np.zeros(30), ones, inverse, F, a, r)
+    run_both(following.settle, K, b, G, np.zeros(30), ones, 10.0, inverse, F, a, r)
     run_both(following.leave, inverse, F, a, r, 1)
     at_bound = int(np.flatnonzero((b == 0) | (b == 1))[0])
     run_both(following.enter, K, at_bound, inverse, F, a, r, t)

@@ -19,18 +19,19 @@ FREE_PER_SAMPLE = 1.0
 """Follow the line if there are at least this many free weights for each sample by which the sum rises. There are two to three events for
 each of these samples, whose cost grows with the free weights; so does that of pair moves and Newton steps, and faster."""
 
-EVENTS = 4
-"""Events for each sample, after which it is given up: rounding may let weights enter and leave in turn."""
+EVENTS, MORE_EVENTS = 5, 20
+"""Events for each sample by which the sum rises, and some more, after which it is given up: of nearly equal samples many enter and leave in
+turn, and pair moves find their weights faster."""
 
 NEARLY_DEPENDENT = 1e-9
 """Give up where the part of a sample outside the span of the others falls below this share of the kernel's size: the inverse of a matrix
 has lost so many digits more than its factor."""
 
-LOST = cast(int, np.intp(-1))
-"""Instead of a number of free weights: there is no inverse. (A plain number would be a type of its own to numba, and compiled twice.)"""
+NOBODY = cast(int, np.intp(-1))
+"""Instead of a weight, or of its place. (A plain number would be a type of its own to numba, and compiled twice.)"""
 
-NOBODY = LOST
-"""Instead of a free weight's place, or of a weight."""
+LOST, FEW = NOBODY, cast(int, np.intp(-2))
+"""Instead of a number of free weights: they depend on each other or would not settle, or they are too few or too many to be followed."""
 
 
 @njit(interpreted=LOOP)
@@ -39,12 +40,12 @@ def inverted(
 ) -> tuple[int, float]:
     """Fill ``inverse``, F and a with the free weights, as ``follow`` needs them. Mutates these.
 
-    Returns the number of free weights, or LOST if they are fewer than ``fewest``, too many or nearly dependent; and the common part t.
+    Returns the number of free weights, FEW if they are fewer than ``fewest``, or LOST if they are nearly dependent; and the common part t.
     """
     free = free_weights(b, lower, upper)
     t = 0.0
     if free.size < fewest or free.size < 2 or free.size >= min(MOST_FREE, len(inverse)):
-        return LOST, t
+        return FEW, t
     for c in range(free.size):
         t = max(t, abs(K[free[c], free[c]]))
     for r in range(free.size):
@@ -108,13 +109,13 @@ def follow(
 ) -> tuple[int, float, int]:
     """Raise the sum of optimal weights 0 <= b <= upper by ``rise``, and keep them optimal. Mutates b, G, inverse, F and a.
 
-    F begins with the r free weights; ``inverse`` is that of K_FF + t 11', and a its product with 1. If r is LOST, they are computed.
-    Returns r at the end, or LOST if it was not reached in ``most`` events; t; and the events.
+    F begins with the r free weights; ``inverse`` is that of K_FF + t 11', and a its product with 1. If r is FEW, they are computed.
+    Returns r at the end, FEW if nothing was done, or LOST if the end was not reached in ``most`` events; t; and the events.
     """
     if r < FREE_PER_SAMPLE * rise:
         r, t = inverted(K, b, lower, upper, FREE_PER_SAMPLE * rise, inverse, F, a)
-    if r == LOST:
-        return LOST, t, 0
+    if r < 0:
+        return r, t, 0
     n, left, rho = b.size, rise, 0.0
     side = np.empty(n)  # of the common gradient where that of a weight at its bound is: 1 above, -1 below; 0 for free weights
     for i in range(n):
@@ -123,7 +124,7 @@ def follow(
         side[F[c]] = 0.0
         rho += G[F[c]] / r
     d, turn, soon = np.empty(len(a)), np.empty(n), np.empty(n)
-    for event in range(min(EVENTS * n, most)):
+    for event in range(min(int(EVENTS * rise) + MORE_EVENTS, most)):
         total = 0.0
         for c in range(r):
             total += a[c]
@@ -182,19 +183,25 @@ def settle(
     G: np.ndarray,
     lower: np.ndarray,
     upper: np.ndarray,
+    total: float,
     inverse: np.ndarray,
     F: np.ndarray,
     a: np.ndarray,
     r: int,
 ) -> bool:
-    """Make the gradients of the r free weights equal, by the step of sum 0 that does, within the bounds. Mutates b and G.
+    """Bring the sum of all weights to ``total``, and the gradients of the r free ones to one value. Mutates b and G.
 
-    Returns whether no bound was met.
+    Rounding moved both a little on the way here. Returns whether the step met no bound.
     """
-    step, total, along = np.zeros(r), 0.0, 0.0
+    step, missing, mean, size = np.zeros(r), total, 0.0, 0.0
+    for t in range(b.size):
+        missing -= b[t]
     for c in range(r):
-        add_multiple(step, -G[F[c]], inverse[c, :r])
-        total += a[c]
-        along += G[F[c]] * a[c]
-    add_multiple(step, along / total, a[:r])
+        mean += G[F[c]] / r
+    for c in range(r):
+        add_multiple(step, mean - G[F[c]], inverse[c, :r])  # gradients less their mean: the inverse has too few digits for the mean
+    for c in range(r):
+        missing -= step[c]
+        size += a[c]
+    add_multiple(step, missing / size, a[:r])
     return take_step(K, F[:r], step, b, G, lower, upper)

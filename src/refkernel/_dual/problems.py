@@ -6,7 +6,7 @@ import numpy as np
 
 from .._jit import DRIVER, LOOP, njit
 from .certificate import certify, largest_violation, spread_and_mass, typical_size, violation_for
-from .following import LOST, follow, settle
+from .following import FEW, LOST, follow, settle
 from .moves import fill, largest, last_index
 from .newton import MOST_FREE
 from .whole import gradient, solve_whole
@@ -20,6 +20,9 @@ CONVERGED, OVERFLOWS = 1.0, -1.0
 
 CURVATURE_FLOOR = 1e-12
 """Pairs of equal samples have no curvature; this much (times the kernel's size) bounds their step, as in LIBSVM."""
+
+MOST_LOSSES = 2
+"""Weights that could not be followed so many times are not followed any further on that matrix: its samples are nearly dependent."""
 
 FACTS = 9
 """What ``certify`` returns, whether the stopping rule was met, the pair moves made, and the smallest curvature met."""
@@ -60,7 +63,7 @@ def solve_problems(
         in_order[t] = t
     for s in range(len(K)):
         alike = True  # equal weights are the optimum so far, as for a one-class SVM centred on its samples
-        free, events = LOST, 0
+        free, events, losses = FEW, 0, 0
         for k in range(q):
             b, g, linear, low, up, fact = B[s, k], G[s, k], p[s, k], lower[k], upper[k], facts[s, k]
             Q = K_single[s] if libsvm[k] else K[s]
@@ -83,21 +86,23 @@ def solve_problems(
                     change_total(b, g, low, up, total[k])
             elif begin[k] == FOLLOWING:
                 before, before_g = B[s, k - 1], G[s, k - 1]
-                if libsvm[k] or not only_the_sum_rises(linear, low, up, upper[k - 1], total[k] - total[k - 1]):
-                    free = LOST
-                else:
+                rises = not libsvm[k] and only_the_sum_rises(linear, low, up, upper[k - 1], total[k] - total[k - 1])
+                if rises and losses < MOST_LOSSES:
                     for t in range(n):
                         b[t], g[t] = before[t], before_g[t]
                     free, common, events = follow(Q, b, g, low, up, total[k] - total[k - 1], inverse, F, a, free, common, max_moves[k])
-                followed = free != LOST
+                    followed = free >= 0
+                    losses += free == LOST
                 if not followed:
                     for t in range(n):
                         b[t] = rescaled(before[t], lower[k - 1, t], upper[k - 1, t], low[t], up[t])
                     change_total(b, before_g, low, up, total[k])
             if begin[k] != GIVEN:
                 gradient(Q, linear, b, g)
-            if followed and not settle(Q, b, g, low, up, inverse, F, a, free):
-                free = LOST  # that was a step within rounding, and met a bound
+            if followed and not settle(Q, b, g, low, up, total[k], inverse, F, a, free):
+                free = FEW
+                change_total(b, g, low, up, total[k])  # a step within rounding met a bound
+                gradient(Q, linear, b, g)
             finite = True
             for t in range(n):
                 finite = finite and abs(g[t]) < np.inf
@@ -105,10 +110,10 @@ def solve_problems(
                 floor_k = CURVATURE_FLOOR if libsvm[k] else floor[s]
                 fact[7], solved, fact[8] = solve_whole(Q, diag[s], linear, b, g, low, up, tol[k], libsvm[k], floor_k, max_moves[k])
                 fact[6] = CONVERGED if solved else 0.0
-                free = free if followed and fact[7] == 0.0 else LOST
+                free = free if followed and fact[7] == 0.0 else FEW
                 fact[7] += events if followed else 0
             else:
-                fact[6], free = OVERFLOWS, LOST
+                fact[6], free = OVERFLOWS, FEW
             fact[0], fact[1], fact[2], fact[3], fact[4], fact[5] = certify(b, g, linear, diag[s], low, up)
 
 

@@ -28,9 +28,11 @@ def distinct_rows(R: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
 @njit(interpreted=LOOP)
 def first_of_each(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The position of the first member of each group, and for every position which of these it belongs to."""
-    most = -1
+    least, most = 0, -1
     for g in groups:
-        most = max(most, g)
+        least, most = min(least, g), max(most, g)
+    if least < 0:
+        raise ValueError("Groups are numbers from 0 on.")
     place = np.empty(most + 1, np.intp)
     for g in groups:
         place[g] = -1

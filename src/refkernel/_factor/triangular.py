@@ -48,6 +48,8 @@ def cholesky(M: np.ndarray, strips: bool) -> bool:
 def solve_rows(U: np.ndarray, Z: np.ndarray, strips: bool) -> None:
     """Replace Z by ZU^-1 for U in the upper triangle of an array, where Z is given by its columns (m × n). Mutates Z."""
     m, n = Z.shape
+    if n == 0:
+        return
     if not strips or m > MOST:
         blas_solve_rows(U, Z)
         return

@@ -68,13 +68,13 @@ class Whitening:
         counts: np.ndarray | None = None,
         first: slice | np.ndarray = slice(0),
     ) -> None:
-        K_RR = np.ascontiguousarray(K_RR, dtype=np.float64)
+        K_RR, center, floor = np.ascontiguousarray(K_RR, dtype=np.float64), bool(center), float(floor)
         m = len(K_RR) if counts is None else int(counts.sum())
         self._roots = None if counts is None else np.sqrt(counts)
         self.center, self._first, self._counts = center, first, _once_each(m) if counts is None else counts
         total, self.mu, K, self._U, self.whole = prepared(K_RR, self._counts, center, floor, small_products_are_fast())
         check_references(total, m, center)
-        self.rank, self._dropped = len(K) - bool(center), NONE
+        self.rank, self._dropped = len(K) - center, NONE
         self._kept: np.ndarray | None = None
         if self.whole:
             self._set_first(K)

@@ -196,7 +196,7 @@ class _Fold:
             return None
         rows = TrainingRows(X_train, np.flatnonzero(self.is_target), np.flatnonzero(~self.is_target))
         apart = part.repel or part.classifier.stopping == "libsvm"  # whose rule depends on every move
-        groups = None if apart or self.task.groups is None else self.task.groups[self._train[rows.targets]]
+        groups = None if apart or self.task.groups is None else self.task.groups[np.asarray(self._train)][rows.targets]
         self.clock.lap("preprocessing")
         return Samples(rows, X_test, part.reference, self._reference_sets, self.clock, part.repel, groups)
 

@@ -94,7 +94,7 @@ class Samples:
     repel : bool, default=False
         Whether matrices hold the outliers too, after the targets.
     groups : ndarray of int of shape (n_targets,), optional
-        A number for each target, the same for equal ones. Equal targets then have one row, and the attribute ``counts`` their number.
+        A number from 0 on for each target, the same for equal ones. Equal targets then have one row, and ``counts`` holds their numbers.
 
     Examples
     --------
@@ -122,7 +122,9 @@ class Samples:
         solved = np.concatenate([rows.targets, rows.outliers]) if self.outliers else rows.targets
         self.X, self.counts, distinct = rows.X[solved], None, np.arange(solved.size)
         if groups is not None:
-            first, which = first_of_each(groups)
+            if np.shape(groups) != solved.shape:
+                raise ValueError(f"groups has shape {np.shape(groups)}; {solved.shape} was expected: one number for each target.")
+            first, which = first_of_each(np.asarray(groups))
             if first.size < which.size and np.array_equal(self.X[first][which], self.X):  # a transformer may have told them apart
                 self.X, self.counts, distinct = self.X[first], np.bincount(which).astype(np.float64), first
         self.n = len(self.X)
