@@ -77,6 +77,8 @@ def eigenpairs_below(T: Tridiagonal) -> tuple[np.ndarray, np.ndarray]:
     m = T.d.size
     below = m - T.above
     lam, V, block, split = T.d.copy(), np.empty((below, m)), np.empty(m, np.int32), np.empty(m, np.int32)
+    if below == 0:
+        return lam[:0], V
     for i in range(m):
         block[i], split[i] = 1, m  # one block of all rows
     few = below <= FEWEST_BELOW * m
