@@ -60,8 +60,8 @@ def solve_rows(U: np.ndarray, Z: np.ndarray, strips: bool) -> None:
             at[2], at[3] = end - begin, begin
             above, strip, wide = entries[begin:].ctypes, Z[begin:].ctypes, at[1:].ctypes
             dgemm(
-                NO.ctypes, TRANSPOSED.ctypes, wide, at[2:].ctypes, at[3:].ctypes, MINUS.ctypes, Z.ctypes, wide, above, at.ctypes, ONE.ctypes,
-                strip, wide,
+                NO.ctypes, TRANSPOSED.ctypes, wide, at[2:].ctypes, at[3:].ctypes, MINUS.ctypes, Z.ctypes, wide, above, at.ctypes,
+                ONE.ctypes, strip, wide,
             )  # fmt: skip
         for k in range(begin, end):
             row = Z[k]
