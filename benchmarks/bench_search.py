@@ -19,6 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numba
 import numpy as np
+from scipy.linalg import lapack
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -83,6 +84,19 @@ def with_itself(A):
     return np.matmul(A, A.T)  # BLAS computes each pair once
 
 
+def lapack_eigenpairs(d, e, count):
+    """The smallest eigenpairs of a tridiagonal matrix as LAPACK finds them fastest: one by one if they are few, else all together."""
+    m = len(d)
+    if count > 0.25 * m:
+        lapack.dstevd(d, e)
+        return
+    if count > 0.05 * m:
+        lam, block, split = lapack.dsterf(d, e)[0], np.ones(m, np.intc), np.full(m, m, np.intc)
+    else:
+        _, lam, block, split, _ = lapack.dstebz(d, e, 2, 0.0, 0.0, 1, count, 0.0, b"B")
+    lapack.dstein(d, e, lam[:count], block, split)
+
+
 @functools.cache
 def compiled(function):
     """Of functions that are parts of jitted ones."""
@@ -108,6 +122,14 @@ def recorded_calls(search, X, y):
             by_lapack = (*arguments[:-1], False) if isinstance(arguments[-1], bool) else arguments  # not our own strips
             calls.append((compiled(function), copies(by_lapack), {}))
             return function(*arguments)
+
+        return record
+
+    def by_lapack(find_eigenvectors):
+        def record(T, size, first, lam, strips):
+            if lam.size > 0:  # our own lanes find them
+                calls.append((lapack_eigenpairs, [T.d[:size], T.e[: max(size - 1, 1)], lam.size], {}))
+            return find_eigenvectors(T, size, first, lam, strips)
 
         return record
 
@@ -138,13 +160,13 @@ def recorded_calls(search, X, y):
 
     tested, n = max(len(test) for _, test in search.cv), round(0.8 * np.sum(y == 1))
     solve = path.solve_problems
-    lapack_calls = ["tridiagonalise", "turn", "all_eigenpairs", "smallest_eigenvalues", "eigenvalues", "eigenvectors"]
     pairs = ["tridiagonal_form", "eigenpairs_above", "eigenpairs_below"]
     with contextlib.ExitStack() as patched:
         for patch in (
             *interpreted(whitening, ["prepared", "truncated", "centred_rows", "solved", *pairs]),
             *interpreted(whitening, ["cholesky", "solve_rows", "add_outer", "project_out", "times_vector"], recorded),
-            *interpreted(tridiagonal, lapack_calls, recorded),
+            *interpreted(tridiagonal, ["tridiagonalise", "turn"], recorded),
+            *interpreted(tridiagonal, ["block_eigenvectors"], by_lapack),
             mock.patch.object(grams, "Whitening", Recorded),
             mock.patch.object(path, "solve_problems", recorded_solve),
         ):

@@ -1,7 +1,7 @@
 """Eigenpairs on one side of a floor, at less than the cost of a whole eigendecomposition.
 
-For m = 50 to 300 references this takes 1/2.2 of the time of ``scipy.linalg.eigh`` in the median (1/1.8 with its fastest driver), and
-1/3.8 of ``eigh(subset_by_value=...)``. With ``eigh`` (evd), whole searches on case 6 took 11 to 23 % longer, on case 2 no longer.
+For m = 50 to 300 references this takes 1/3.6 of the time of ``scipy.linalg.eigh`` in the median (1/2.9 with its fastest driver), and
+1/6.6 of ``eigh(subset_by_value=...)``.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ import numpy as np
 from scipy.linalg import lapack
 
 from .._jit import DRIVER, njit, register_jitable
-from .._jit.lapack import all_eigenpairs, eigenvalues, eigenvectors, smallest_eigenvalues, tridiagonalise, turn
-
-FEWEST_BELOW = 0.05
-"""Find eigenvalues below the floor one by one if they are at most this share of m, and all together otherwise."""
+from .._jit.lapack import all_eigenpairs, eigenvalues, tridiagonalise, turn
+from .._threads import small_products_are_fast
+from .lanes import eigenvectors, smallest_eigenvalues
 
 NEGLIGIBLE = 1e-17
 """A component of an eigenvector this small is lost in the rounding of the others."""
@@ -59,43 +58,52 @@ def tridiagonal_form(K: np.ndarray, floor: float) -> Tridiagonal:
 
 
 @njit(interpreted=DRIVER)
-def eigenpairs_above(T: Tridiagonal) -> tuple[np.ndarray, np.ndarray]:
+def eigenpairs_above(T: Tridiagonal, strips: bool) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues that reach the floor, in ascending order, and their eigenvectors, in rows."""
     size = T.block if T.above > 0 else 0
-    lam, V = block_eigenpairs(T, size)
+    lam = block_eigenvalues(T, size)
     below = count_below(lam, T.floor)
     if size - below != T.above:  # one is within rounding of the floor, and the whole matrix decides
         size = T.d.size
-        lam, V = block_eigenpairs(T, size)
+        lam = block_eigenvalues(T, size)
         below = count_below(lam, T.floor)
-    return lam[below:], turned(T, V[below:], size)
+    return lam[below:], block_eigenvectors(T, size, below, lam[below:], strips)
 
 
 @njit(interpreted=DRIVER)
-def eigenpairs_below(T: Tridiagonal) -> tuple[np.ndarray, np.ndarray]:
-    """The other eigenpairs, in any order, eigenvectors in rows; best if they are few: their eigenvectors are found one by one."""
-    m = T.d.size
-    below = m - T.above
-    lam, V, block, split = T.d.copy(), np.empty((below, m)), np.empty(m, np.int32), np.empty(m, np.int32)
-    if below == 0:
-        return lam[:0], V
-    for i in range(m):
-        block[i], split[i] = 1, m  # one block of all rows
-    few = below <= FEWEST_BELOW * m
-    found = smallest_eigenvalues(T.d, T.e, below, lam, block, split) if few else eigenvalues(lam, T.e.copy())
-    found = found and eigenvectors(T.d, T.e, lam, block, split, V)
-    if not found or not np.isfinite(V).all():  # dstein overflows for norms near 1e150
-        lam, V = block_eigenpairs(T, m)
-    return lam[:below], turned(T, V[:below], m)
+def eigenpairs_below(T: Tridiagonal, strips: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The other eigenvalues, in ascending order, and their eigenvectors, in rows."""
+    lam = smallest_eigenvalues(T.d, T.e, T.d.size - T.above, T.floor)
+    return lam, block_eigenvectors(T, T.d.size, 0, lam, strips)
 
 
 @register_jitable
-def block_eigenpairs(T: Tridiagonal, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues of a leading block in ascending order, and its eigenvectors, in rows that end with zeros."""
-    lam, V = T.d[:size].copy(), np.zeros((size, T.d.size))
+def block_eigenvalues(T: Tridiagonal, size: int) -> np.ndarray:
+    """Eigenvalues of a leading block, in ascending order."""
+    lam = T.d[:size].copy()
     if size > 0:
-        all_eigenpairs(lam, T.e.copy(), V)
-    return lam, V
+        eigenvalues(lam, T.e.copy())
+    return lam
+
+
+@register_jitable
+def block_eigenvectors(T: Tridiagonal, size: int, first: int, lam: np.ndarray, strips: bool) -> np.ndarray:
+    """Eigenvectors for eigenvalues of a leading block, from the first-th on, in rows, as parts of the whole matrix."""
+    count, m = lam.size, T.d.size
+    V = np.zeros((count, m))
+    if count == 0:
+        return V
+    found, apart = eigenvectors(T.d[:size], T.e[:size], lam, strips)
+    if apart:
+        V[:, :size] = found
+    else:
+        every = np.zeros((size, m))
+        all_eigenpairs(T.d[:size].copy(), T.e.copy(), every)
+        V = every[first : first + count]
+    turns = min(size, m - 1)
+    if turns > 0:
+        turn(T.reflectors, T.tau, turns, V, PANEL)
+    return V
 
 
 @register_jitable
@@ -105,15 +113,6 @@ def count_below(lam: np.ndarray, floor: float) -> int:
     for k in range(lam.size):
         below += lam[k] < floor
     return below
-
-
-@register_jitable
-def turned(T: Tridiagonal, V: np.ndarray, size: int) -> np.ndarray:
-    """V with its rows turned by Q; they end with zeros after the first ``size`` values. Mutates V."""
-    turns = min(size, T.d.size - 1)
-    if turns > 0 and len(V) > 0:
-        turn(T.reflectors, T.tau, turns, V, PANEL)
-    return V
 
 
 def low_rank_eigenpairs(Kc_RR: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray] | None:
@@ -133,7 +132,7 @@ def low_rank_eigenpairs(Kc_RR: np.ndarray, floor: float) -> tuple[np.ndarray, np
     L = np.tril(C[:, :k])
     if np.abs(L @ L.T - Kc_RR[np.ix_(pivots - 1, pivots - 1)]).max() > left_out:
         return None
-    lam, V = eigenpairs_above(tridiagonal_form(L.T @ L, floor - left_out))
+    lam, V = eigenpairs_above(tridiagonal_form(L.T @ L, floor - left_out), small_products_are_fast())
     if lam.size == 0 or lam[0] < floor + left_out:
         return None
     U = np.empty((m, lam.size))

@@ -179,7 +179,7 @@ def truncated(K: np.ndarray, floor: float, strips: bool) -> tuple[np.ndarray, np
     m = len(K)
     T = tridiagonal_form(K, floor)
     if 0 < m - T.above <= FEW_BELOW * m:
-        lam, V = eigenpairs_below(T)
+        lam, V = eigenpairs_below(T, strips)
         U = K.copy()
         trace = 0.0
         for i in range(m):
@@ -187,7 +187,7 @@ def truncated(K: np.ndarray, floor: float, strips: bool) -> tuple[np.ndarray, np
         add_outer(trace / m, V, U)
         if cholesky(U, strips):
             return lam, V, U, True
-    lam, V = eigenpairs_above(T)
+    lam, V = eigenpairs_above(T, strips)
     return lam, V, np.empty((0, 0)), False
 
 

@@ -14,7 +14,7 @@ from llvmlite import binding
 from numba import types
 from numba.extending import get_cython_function_address, register_jitable
 
-BOTH, LOWER, LEFT, NO, NUMBERED, RIGHT, TRANSPOSED, VECTORS = (np.frombuffer(bytes([letter]), np.uint8) for letter in b"BLLNIRTV")
+LOWER, LEFT, NO, RIGHT, TRANSPOSED, VECTORS = (np.frombuffer(bytes([letter]), np.uint8) for letter in b"LLNRTV")
 ONE, ZERO, MINUS = np.ones(1), np.zeros(1), -np.ones(1)
 
 
@@ -33,7 +33,6 @@ class Routine:
 
 dpotrf, dsytrd, dormqr = Routine("lapack", "dpotrf", 5), Routine("lapack", "dsytrd", 10), Routine("lapack", "dormqr", 13)
 dstevd, dsterf = Routine("lapack", "dstevd", 11), Routine("lapack", "dsterf", 4)
-dstebz, dstein = Routine("lapack", "dstebz", 18), Routine("lapack", "dstein", 13)
 dgemm, dgemv = Routine("blas", "dgemm", 13), Routine("blas", "dgemv", 11)
 dsyrk, dtrsm = Routine("blas", "dsyrk", 10), Routine("blas", "dtrsm", 11)
 
@@ -83,35 +82,10 @@ def all_eigenpairs(d: np.ndarray, e: np.ndarray, V: np.ndarray) -> None:
 
 
 @register_jitable
-def smallest_eigenvalues(d: np.ndarray, e: np.ndarray, count: int, lam: np.ndarray, block: np.ndarray, split: np.ndarray) -> bool:
-    """Find eigenvalues of a tridiagonal matrix by bisection, block by block; False if that failed. Mutates lam, block and split."""
-    n = d.size
-    at, work, whole = np.array((n, 1, count, 0, 0, 0), np.int32), np.empty(4 * n), np.empty(3 * n, np.int32)
-    dstebz(
-        NUMBERED.ctypes, BOTH.ctypes, at.ctypes, ZERO.ctypes, ZERO.ctypes, at[1:].ctypes, at[2:].ctypes, ZERO.ctypes, d.ctypes, e.ctypes,
-        at[3:].ctypes, at[4:].ctypes, lam.ctypes, block.ctypes, split.ctypes, work.ctypes, whole.ctypes, at[5:].ctypes,
-    )  # fmt: skip
-    return at[5] == 0
-
-
-@register_jitable
-def eigenvalues(d: np.ndarray, e: np.ndarray) -> bool:
-    """Replace d by the eigenvalues of a tridiagonal matrix in ascending order; False if that failed. Mutates e too."""
+def eigenvalues(d: np.ndarray, e: np.ndarray) -> None:
+    """Replace d by the eigenvalues of a tridiagonal matrix in ascending order. Mutates e too."""
     at = np.array((d.size, 0), np.int32)
     dsterf(at.ctypes, d.ctypes, e.ctypes, at[1:].ctypes)
-    return at[1] == 0
-
-
-@register_jitable
-def eigenvectors(d: np.ndarray, e: np.ndarray, lam: np.ndarray, block: np.ndarray, split: np.ndarray, V: np.ndarray) -> bool:
-    """Eigenvectors of a tridiagonal matrix for its eigenvalues lam, by inverse iteration; False if that failed. Mutates V, by rows."""
-    count, n = V.shape
-    at, work, whole = np.array((n, count, 0), np.int32), np.empty(5 * n), np.empty(n + count, np.int32)
-    dstein(
-        at.ctypes, d.ctypes, e.ctypes, at[1:].ctypes, lam.ctypes, block.ctypes, split.ctypes, V.ctypes, at.ctypes, work.ctypes,
-        whole.ctypes, whole[n:].ctypes, at[2:].ctypes,
-    )  # fmt: skip
-    return at[2] == 0
 
 
 @register_jitable
@@ -140,6 +114,18 @@ def add_outer(size: float, V: np.ndarray, M: np.ndarray) -> None:
     count, m = V.shape
     at, alpha = np.array((m, count), np.int32), np.array((size,))
     dsyrk(LOWER.ctypes, NO.ctypes, at.ctypes, at[1:].ctypes, alpha.ctypes, V.ctypes, at.ctypes, ONE.ctypes, M.ctypes, at.ctypes)
+
+
+@register_jitable
+def products_of_rows(V: np.ndarray) -> np.ndarray:
+    """VV', of which only the upper triangle is meant."""
+    count, m = V.shape
+    at, products = np.array((count, m, max(count, 1)), np.int32), np.empty((count, count))
+    dsyrk(
+        LOWER.ctypes, TRANSPOSED.ctypes, at.ctypes, at[1:].ctypes, ONE.ctypes, V.ctypes, at[1:].ctypes, ZERO.ctypes, products.ctypes,
+        at[2:].ctypes,
+    )  # fmt: skip
+    return products
 
 
 @register_jitable
