@@ -29,8 +29,7 @@ from refkernel._factor import (
     LARGE,
     Whitening,
     distinct_rows,
-    eigenpairs_above,
-    eigenpairs_below,
+    eigenpairs,
     factorise,
     tridiagonal_form,
 )
@@ -231,8 +230,8 @@ def test_eigenpairs_on_either_side_of_the_floor(name, turned, capfd):
     reduced = tridiagonal_form(K, 1e-6)
     expected = np.linalg.eigvalsh(K)
     for (found, V), values in (
-        (eigenpairs_above(reduced, True), expected[lam.size - reduced.above :]),
-        (eigenpairs_below(reduced, True), expected[: lam.size - reduced.above]),
+        (eigenpairs(reduced, True, True), expected[lam.size - reduced.above :]),
+        (eigenpairs(reduced, False, True), expected[: lam.size - reduced.above]),
     ):
         rounding = 50 * np.finfo(float).eps * np.abs(lam).max()  # LAPACK's backward error is a modest multiple of this
         np.testing.assert_allclose(np.sort(found), values, rtol=0, atol=rounding)
@@ -375,8 +374,8 @@ def test_factorisations_have_the_same_bits_interpreted_and_compiled(scale):
             columns = same_bits(ways.solved, rows, U, strips)
             np.testing.assert_allclose(columns.T @ np.triu(U), rows, rtol=0, atol=1e-12)
     form = eigen.tridiagonal_form(K_RR, 1e-6)
-    for function in (eigen.eigenpairs_above, eigen.eigenpairs_below):
-        same_bits(function, form, True)
+    for above in (True, False):
+        same_bits(eigen.eigenpairs, form, above, True)
 
 
 def test_the_first_of_each_group():

@@ -6,7 +6,7 @@ Symbols as in ``feature_map``: ``K_RR`` (m × m), ``K_ZR = k(Z, R)``, ``mu`` the
 from .centring import centred, column_means, distinct_rows, first_of_each
 from .checks import check_floor, check_rank, check_references
 from .factor import Factor, Factorisation, factorise
-from .tridiagonal import eigenpairs_above, eigenpairs_below, tridiagonal_form
+from .tridiagonal import eigenpairs, tridiagonal_form
 from .whitening import FEW_BELOW, LARGE, Whitening
 
 __all__ = [
@@ -21,8 +21,7 @@ __all__ = [
     "check_references",
     "column_means",
     "distinct_rows",
-    "eigenpairs_above",
-    "eigenpairs_below",
+    "eigenpairs",
     "factorise",
     "first_of_each",
     "tridiagonal_form",

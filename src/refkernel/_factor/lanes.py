@@ -37,7 +37,7 @@ def smallest_eigenvalues(d: np.ndarray, e: np.ndarray, count: int, floor: float)
     count_smaller(d, e, lam, pivots, smaller)
     if count > 0 and smaller[0] > 0.0:
         low = -BOUND
-        lam[:] = low
+        lam = np.full(count, low)
     middle, width = np.empty(count), high - low
     while width > np.finfo(np.float64).eps:
         width *= 0.5
@@ -50,8 +50,8 @@ def smallest_eigenvalues(d: np.ndarray, e: np.ndarray, count: int, floor: float)
 
 
 @njit(interpreted=LOOP)
-def eigenvectors(d: np.ndarray, e: np.ndarray, lam: np.ndarray, strips: bool) -> tuple[np.ndarray, bool]:
-    """Orthonormal eigenvectors for the eigenvalues lam, in rows; False if some are too near each other.
+def eigenvectors(d: np.ndarray, e: np.ndarray, lam: np.ndarray) -> np.ndarray:
+    """Eigenvectors of norm 1 for the eigenvalues lam, in rows: as orthogonal as the eigenvalues are apart.
 
     For each, the rows of the matrix less the eigenvalue are eliminated from both ends to the one where least remains. The vector is 1
     there, and solves the equations of the other rows (a twisted factorisation).
@@ -89,7 +89,7 @@ def eigenvectors(d: np.ndarray, e: np.ndarray, lam: np.ndarray, strips: bool) ->
     for i in range(m):
         for k in range(n):
             V[k, i] = Z[i, k] / norms[k]
-    return V, orthonormalise(V, strips)
+    return V
 
 
 @register_jitable
@@ -122,7 +122,7 @@ def count_smaller(d: np.ndarray, e: np.ndarray, shifts: np.ndarray, pivots: np.n
 
 @register_jitable
 def orthonormalise(V: np.ndarray, strips: bool) -> bool:
-    """Make the rows of V, of norm 1, orthogonal too; False if some are too near each other. Mutates V."""
+    """Make rows of norm 1 orthogonal too; False if some are too near each other. Mutates V."""
     G = products_of_rows(V)
     for i in range(len(G)):
         for j in range(i + 1, len(G)):

@@ -14,7 +14,7 @@ from scipy.linalg import lapack
 from .._jit import DRIVER, njit, register_jitable
 from .._jit.lapack import all_eigenpairs, eigenvalues, tridiagonalise, turn
 from .._threads import small_products_are_fast
-from .lanes import eigenvectors, smallest_eigenvalues
+from .lanes import eigenvectors, orthonormalise, smallest_eigenvalues
 
 NEGLIGIBLE = 1e-17
 """A component of an eigenvector this small is lost in the rounding of the others."""
@@ -58,52 +58,40 @@ def tridiagonal_form(K: np.ndarray, floor: float) -> Tridiagonal:
 
 
 @njit(interpreted=DRIVER)
-def eigenpairs_above(T: Tridiagonal, strips: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues that reach the floor, in ascending order, and their eigenvectors, in rows."""
-    size = T.block if T.above > 0 else 0
-    lam = block_eigenvalues(T, size)
-    below = count_below(lam, T.floor)
-    if size - below != T.above:  # one is within rounding of the floor, and the whole matrix decides
-        size = T.d.size
-        lam = block_eigenvalues(T, size)
-        below = count_below(lam, T.floor)
-    return lam[below:], block_eigenvectors(T, size, below, lam[below:], strips)
-
-
-@njit(interpreted=DRIVER)
-def eigenpairs_below(T: Tridiagonal, strips: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The other eigenvalues, in ascending order, and their eigenvectors, in rows."""
-    lam = smallest_eigenvalues(T.d, T.e, T.d.size - T.above, T.floor)
-    return lam, block_eigenvectors(T, T.d.size, 0, lam, strips)
+def eigenpairs(T: Tridiagonal, above: bool, strips: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues that reach the floor, or those below it, in ascending order, and their eigenvectors, in rows."""
+    m, first = T.d.size, 0
+    size = T.block if above else m
+    if above:
+        every = block_eigenvalues(T, size)
+        first = count_below(every, T.floor)
+        if size - first != T.above:  # one is within rounding of the floor, and the whole matrix decides
+            size = m
+            every = block_eigenvalues(T, size)
+            first = count_below(every, T.floor)
+        lam = every[first:]
+    else:
+        lam = smallest_eigenvalues(T.d, T.e, m - T.above, T.floor)
+    found = eigenvectors(T.d[:size], T.e[:size], lam)
+    if not orthonormalise(found, strips):  # some are too near each other
+        every_one = np.empty((size, size))
+        all_eigenpairs(T.d[:size].copy(), T.e.copy(), every_one)
+        found = every_one[first : first + lam.size]
+    V = np.zeros((lam.size, m))
+    for k in range(lam.size):
+        for j in range(size):
+            V[k, j] = found[k, j]
+    if lam.size > 0 and m > 1:
+        turn(T.reflectors, T.tau, min(size, m - 1), V, PANEL)
+    return lam, V
 
 
 @register_jitable
 def block_eigenvalues(T: Tridiagonal, size: int) -> np.ndarray:
     """Eigenvalues of a leading block, in ascending order."""
     lam = T.d[:size].copy()
-    if size > 0:
-        eigenvalues(lam, T.e.copy())
+    eigenvalues(lam, T.e.copy())
     return lam
-
-
-@register_jitable
-def block_eigenvectors(T: Tridiagonal, size: int, first: int, lam: np.ndarray, strips: bool) -> np.ndarray:
-    """Eigenvectors for eigenvalues of a leading block, from the first-th on, in rows, as parts of the whole matrix."""
-    count, m = lam.size, T.d.size
-    V = np.zeros((count, m))
-    if count == 0:
-        return V
-    found, apart = eigenvectors(T.d[:size], T.e[:size], lam, strips)
-    if apart:
-        V[:, :size] = found
-    else:
-        every = np.zeros((size, m))
-        all_eigenpairs(T.d[:size].copy(), T.e.copy(), every)
-        V = every[first : first + count]
-    turns = min(size, m - 1)
-    if turns > 0:
-        turn(T.reflectors, T.tau, turns, V, PANEL)
-    return V
 
 
 @register_jitable
@@ -132,7 +120,7 @@ def low_rank_eigenpairs(Kc_RR: np.ndarray, floor: float) -> tuple[np.ndarray, np
     L = np.tril(C[:, :k])
     if np.abs(L @ L.T - Kc_RR[np.ix_(pivots - 1, pivots - 1)]).max() > left_out:
         return None
-    lam, V = eigenpairs_above(tridiagonal_form(L.T @ L, floor - left_out), small_products_are_fast())
+    lam, V = eigenpairs(tridiagonal_form(L.T @ L, floor - left_out), True, small_products_are_fast())
     if lam.size == 0 or lam[0] < floor + left_out:
         return None
     U = np.empty((m, lam.size))

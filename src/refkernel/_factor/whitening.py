@@ -14,7 +14,7 @@ from .._threads import small_products_are_fast
 from .centring import centred, column_means
 from .checks import check_rank, check_references
 from .triangular import cholesky, solve_rows
-from .tridiagonal import eigenpairs_above, eigenpairs_below, low_rank_eigenpairs, tridiagonal_form
+from .tridiagonal import eigenpairs, low_rank_eigenpairs, tridiagonal_form
 
 FEW_BELOW = 0.25
 """Project out the directions below the floor if they are at most this share of m; keep those above it otherwise."""
@@ -178,17 +178,18 @@ def truncated(K: np.ndarray, floor: float, strips: bool) -> tuple[np.ndarray, np
     """Either the few eigenpairs below the floor, and U with U'U = K + c NN'; or the eigenpairs above it, without U."""
     m = len(K)
     T = tridiagonal_form(K, floor)
-    if 0 < m - T.above <= FEW_BELOW * m:
-        lam, V = eigenpairs_below(T, strips)
-        U = K.copy()
-        trace = 0.0
+    few = 0 < m - T.above <= FEW_BELOW * m
+    while True:  # twice if rounding leaves no U
+        lam, V = eigenpairs(T, not few, strips)
+        if not few:
+            return lam, V, np.empty((0, 0)), False
+        U, trace = K.copy(), 0.0
         for i in range(m):
             trace += K[i, i]
         add_outer(trace / m, V, U)
         if cholesky(U, strips):
             return lam, V, U, True
-    lam, V = eigenpairs_above(T, strips)
-    return lam, V, np.empty((0, 0)), False
+        few = False
 
 
 @njit(interpreted=DRIVER)
