@@ -13,6 +13,7 @@ from scipy.linalg import lapack
 
 from .._jit import DRIVER, njit, register_jitable
 from .._jit.lapack import all_eigenpairs, eigenvalues, tridiagonalise, turn
+from .._jit.products import add_multiple
 from .._threads import small_products_are_fast
 from .lanes import eigenvectors, orthonormalise, smallest_eigenvalues
 
@@ -74,13 +75,12 @@ def eigenpairs(T: Tridiagonal, above: bool, strips: bool) -> tuple[np.ndarray, n
         lam = smallest_eigenvalues(T.d, T.e, m - T.above, T.floor)
     found = eigenvectors(T.d[:size], T.e[:size], lam)
     if not orthonormalise(found, strips):  # some are too near each other
-        every_one = np.empty((size, size))
-        all_eigenpairs(T.d[:size].copy(), T.e.copy(), every_one)
-        found = every_one[first : first + lam.size]
+        whole = np.empty((size, size))
+        all_eigenpairs(T.d[:size].copy(), T.e.copy(), whole)
+        found = whole[first : first + lam.size]
     V = np.zeros((lam.size, m))
     for k in range(lam.size):
-        for j in range(size):
-            V[k, j] = found[k, j]
+        add_multiple(V[k, :size], 1.0, found[k])
     if lam.size > 0 and m > 1:
         turn(T.reflectors, T.tau, min(size, m - 1), V, PANEL)
     return lam, V

@@ -68,10 +68,7 @@ def turn(reflectors: np.ndarray, tau: np.ndarray, turns: int, V: np.ndarray, pan
 
 @register_jitable
 def all_eigenpairs(d: np.ndarray, e: np.ndarray, V: np.ndarray) -> None:
-    """Replace d by the eigenvalues of a tridiagonal matrix in ascending order, and V by their eigenvectors, in rows. Mutates e too.
-
-    Rows of V may be longer than d: what follows stays as it is.
-    """
+    """Replace d by the eigenvalues of a tridiagonal matrix in ascending order, and V by their eigenvectors, in rows. Mutates e too."""
     n = d.size
     at = np.array((n, V.shape[1], 1 + 4 * n + n * n, 3 + 5 * n, 0), np.int32)
     work, whole = np.empty(at[2]), np.empty(at[3], np.int32)
