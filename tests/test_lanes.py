@@ -30,7 +30,7 @@ def matrix(name, m, scale=1.0):
     return scale * d, scale * np.append(e, 0.0), np.diag(d) + np.diag(e, 1) + np.diag(e, -1)
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e-300, 1e-150, 1e150, 1e300])
+@pytest.mark.parametrize("scale", [1.0, 1e-150, 1e150, 1e305, 2.0**-1000])
 @pytest.mark.parametrize("m", [2, 7, 40, 120])
 @pytest.mark.parametrize("name", MATRICES)
 def test_eigenpairs_are_those_of_the_dense_matrix(name, m, scale):

@@ -98,7 +98,7 @@ def power_above(d: np.ndarray, e: np.ndarray) -> float:
     size = 0.0
     for i in range(d.size):
         size = max(size, abs(d[i]), abs(e[i]) if i + 1 < d.size else 0.0)
-    return 2.0 ** min(math.frexp(size)[1], 1023) if size > 0.0 else 1.0
+    return math.ldexp(1.0, min(math.frexp(size)[1], 1023)) if size > 0.0 else 1.0
 
 
 @register_jitable
