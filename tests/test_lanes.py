@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from refkernel._factor import eigenpairs, tridiagonal_form
 from refkernel._factor.lanes import eigenvectors, orthonormalise, smallest_eigenvalues
 from refkernel._jit import compiler
 
@@ -44,7 +45,8 @@ def test_eigenpairs_are_those_of_the_dense_matrix(name, m, scale):
         lam = smallest_eigenvalues(d, e, count, scale * floor) if floor > 0 else scale * values[:count]
         np.testing.assert_allclose(lam / scale, values[:count], rtol=0, atol=rounding)
         for some in (lam, scale * values[count:]):
-            V = eigenvectors(d, e, some)
+            V, found = eigenvectors(d, e, some)
+            assert found
             assert orthonormalise(V, True)
             np.testing.assert_allclose(V @ T, (some / scale)[:, None] * V, rtol=0, atol=rounding)
             np.testing.assert_allclose(V @ V.T, np.eye(some.size), rtol=0, atol=100 * EPS)
@@ -54,7 +56,7 @@ def test_a_matrix_of_one_row():
     """It is its own eigenvalue, and 1 the vector."""
     for value in (0.0, 3e-5):
         np.testing.assert_allclose(smallest_eigenvalues(np.array([value]), np.zeros(1), 1, 1e-3), [value], rtol=0, atol=EPS)
-        assert eigenvectors(np.array([value]), np.zeros(1), np.array([value])) == 1.0
+        assert eigenvectors(np.array([value]), np.zeros(1), np.array([value])) == (1.0, True)
 
 
 def test_eigenvalues_far_below_zero_are_found():
@@ -71,8 +73,20 @@ def test_eigenvalues_that_rounding_cannot_tell_apart_are_said_to_be_too_near(nam
     d = {"Wilkinson": np.abs(np.arange(61.0) - 30), "constant": np.ones(61), "zero": np.zeros(61)}[name]
     e = np.full(61, 1.0 if name == "Wilkinson" else 0.0)
     lam = np.linalg.eigvalsh(np.diag(d) + np.diag(e[:-1], 1) + np.diag(e[:-1], -1))
-    assert not orthonormalise(eigenvectors(d, e, lam), True)
-    assert orthonormalise(eigenvectors(d, e, lam[::2][-20:]), True) == (name == "Wilkinson")  # one of each pair
+    assert not orthonormalise(eigenvectors(d, e, lam)[0], True)
+    assert orthonormalise(eigenvectors(d, e, lam[::2][-20:])[0], True) == (name == "Wilkinson")  # one of each pair
+
+
+def test_between_two_all_but_equal_eigenvalues_nothing_is_found_and_lapack_helps():
+    """Pairs of samples side by side, far from each other: the largest eigenvalue is double, and in every row of the tridiagonal matrix
+    much may remain. A vector that is none of the matrix must not pass."""
+    X = np.array([[x, y] for x in (0.0, 6.074612859160116) for y in (0.0, 2.0**-12)] + [[1000.0, 0.0], [1100.0, 0.0]])
+    for order in np.random.default_rng(0).permuted(np.tile(np.arange(len(X)), (200, 1)), axis=1):
+        K = np.exp(-((X[order][:, None] - X[order][None]) ** 2).sum(-1))
+        lam, V = eigenpairs(tridiagonal_form(K, 1.5), True, True)
+        np.testing.assert_allclose(lam, [2.0, 2.0], atol=1e-7)
+        np.testing.assert_allclose(V @ K, lam[:, None] * V, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(V @ V.T, np.eye(2), rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize("name", MATRICES)
@@ -83,4 +97,5 @@ def test_the_same_bits_interpreted_and_compiled(name, monkeypatch):
     values = np.linalg.eigvalsh(T)
     arguments = d, e, 9, 0.5 * (values[8] + values[9])
     np.testing.assert_array_equal(smallest_eigenvalues(*arguments), smallest_eigenvalues.py_func(*arguments))
-    np.testing.assert_array_equal(eigenvectors(d, e, values), eigenvectors.py_func(d, e, values))
+    for compiled, plain in zip(eigenvectors(d, e, values), eigenvectors.py_func(d, e, values), strict=True):
+        np.testing.assert_array_equal(compiled, plain)

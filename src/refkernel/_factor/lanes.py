@@ -22,6 +22,9 @@ BOUND = 3.0
 SMALL = 2.0**-104
 """What replaces a smaller pivot if no entry exceeds 1: the square of their rounding. A vector may grow by its inverse."""
 
+ROUNDING = 4 * np.finfo(np.float64).eps
+"""Times a little more than the number of rows: the error of eigenpairs, if no entry exceeds 1."""
+
 NEAR = 0.01
 """Vectors with a larger inner product are of eigenvalues that rounding does not tell apart, and may both miss a direction."""
 
@@ -50,11 +53,12 @@ def smallest_eigenvalues(d: np.ndarray, e: np.ndarray, count: int, floor: float)
 
 
 @njit(interpreted=LOOP)
-def eigenvectors(d: np.ndarray, e: np.ndarray, lam: np.ndarray) -> np.ndarray:
-    """Eigenvectors of norm 1 for the eigenvalues lam, in rows: as orthogonal as the eigenvalues are apart.
+def eigenvectors(d: np.ndarray, e: np.ndarray, lam: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Eigenvectors of norm 1 for the eigenvalues lam, in rows, as orthogonal as these are apart; False if some are not found.
 
     For each, the rows of the matrix less the eigenvalue are eliminated from both ends to the one where least remains. The vector is 1
-    there, and solves the equations of the other rows (a twisted factorisation).
+    there, and solves the equations of the other rows (a twisted factorisation). Between two eigenvalues that are all but equal,
+    much may remain in every row: then the vector is none of the matrix.
     """
     m, n, size = d.size, lam.size, power_above(d, e)
     d, e, lam = d / size, e / size, lam / size
@@ -83,13 +87,20 @@ def eigenvectors(d: np.ndarray, e: np.ndarray, lam: np.ndarray) -> np.ndarray:
             z = beside * Z[i + 1, k] / down[i, k] if i + 1 < m else 0.0
             Z[i, k] = z if meeting[k] > here else Z[i, k]
             norms[k] += Z[i, k] * Z[i, k]
-    V = np.empty((n, m))
+    V, errors = np.empty((n, m)), np.zeros(n)
     for k in range(n):
         norms[k] = np.sqrt(norms[k])
     for i in range(m):
+        before, after = max(i - 1, 0), min(i + 1, m - 1)
+        left, entry, right = e[before] if i > 0 else 0.0, d[i], e[i] if i < after else 0.0
         for k in range(n):
+            error = abs((entry - lam[k]) * Z[i, k] + left * Z[before, k] + right * Z[after, k])
+            errors[k] = error if error > errors[k] else errors[k]
             V[k, i] = Z[i, k] / norms[k]
-    return V
+    found = True
+    for k in range(n):
+        found = found and errors[k] <= ROUNDING * (m + 10) * norms[k]
+    return V, found
 
 
 @register_jitable

@@ -73,14 +73,14 @@ def eigenpairs(T: Tridiagonal, above: bool, strips: bool) -> tuple[np.ndarray, n
         lam = every[first:]
     else:
         lam = smallest_eigenvalues(T.d, T.e, m - T.above, T.floor)
-    found = eigenvectors(T.d[:size], T.e[:size], lam)
-    if not orthonormalise(found, strips):  # some are too near each other
+    vectors, found = eigenvectors(T.d[:size], T.e[:size], lam)
+    if not (found and orthonormalise(vectors, strips)):  # eigenvalues are too near each other
         whole = np.empty((size, size))
         all_eigenpairs(T.d[:size].copy(), T.e.copy(), whole)
-        found = whole[first : first + lam.size]
+        vectors = whole[first : first + lam.size]
     V = np.zeros((lam.size, m))
     for k in range(lam.size):
-        add_multiple(V[k, :size], 1.0, found[k])
+        add_multiple(V[k, :size], 1.0, vectors[k])
     if lam.size > 0 and m > 1:
         turn(T.reflectors, T.tau, min(size, m - 1), V, PANEL)
     return lam, V
