@@ -28,7 +28,7 @@ MATRICES = {
 
 def matrix(name, m, scale=1.0):
     d, e = MATRICES[name](m, np.random.default_rng(m))
-    return scale * d, scale * np.append(e, 0.0), np.diag(d) + np.diag(e, 1) + np.diag(e, -1)
+    return scale * d, np.append(scale * e, 1.0), np.diag(d) + np.diag(e, 1) + np.diag(e, -1)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-150, 1e150, 1e305, 2.0**-1000])

@@ -3,7 +3,7 @@
 LAPACK finds them one by one, and waits for a division in every row. Here the divisions of all lanes are made together: 32 of 200
 eigenpairs take a seventh of the time of dsterf and dstein.
 
-The matrix is given by its diagonal d and the one beside it, e, as long as d: its last value is not used, but finite.
+The matrix is given by its diagonal d and the one beside it, e, as long as d: its last value is not used.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from .._jit import LOOP, njit, register_jitable
 from .._jit.lapack import products_of_rows
 from .triangular import cholesky, solve_rows
 
-BOUND = 3.0
-"""No eigenvalue is larger if no entry exceeds 1: a row has three of them (Gershgorin)."""
+BOUND = 6.0
+"""No eigenvalue is larger if no entry exceeds 2: a row has three of them (Gershgorin)."""
 
 SMALL = 2.0**-104
-"""What replaces a smaller pivot if no entry exceeds 1: the square of their rounding. A vector may grow by its inverse."""
+"""What replaces a smaller pivot of scaled entries: the square of their rounding. A vector may grow by its inverse."""
 
 ROUNDING = 4 * np.finfo(np.float64).eps
-"""Times a little more than the number of rows: the error of eigenpairs, if no entry exceeds 1."""
+"""Times a little more than the number of rows: the error of eigenpairs of scaled entries."""
 
 NEAR = 0.01
 """Vectors with a larger inner product are of eigenvalues that rounding does not tell apart, and may both miss a direction."""
@@ -32,8 +32,7 @@ NEAR = 0.01
 @njit(interpreted=LOOP)
 def smallest_eigenvalues(d: np.ndarray, e: np.ndarray, count: int, floor: float) -> np.ndarray:
     """The ``count`` eigenvalues that are below the floor, in ascending order, by bisection to the rounding of the matrix."""
-    size = power_above(d, e)
-    d, e = d / size, e / size
+    size, d, e = scaled(d, e)
     high = min(floor / size, BOUND)
     low = -high - 1e-12  # further down than rounding moves the eigenvalues of a kernel matrix
     lam, pivots, smaller = np.full(count, low), np.empty(count), np.empty(count)
@@ -60,8 +59,8 @@ def eigenvectors(d: np.ndarray, e: np.ndarray, lam: np.ndarray) -> tuple[np.ndar
     there, and solves the equations of the other rows (a twisted factorisation). Between two eigenvalues that are all but equal,
     much may remain in every row: then the vector is none of the matrix.
     """
-    m, n, size = d.size, lam.size, power_above(d, e)
-    d, e, lam = d / size, e / size, lam / size
+    size, d, e = scaled(d, e)
+    m, n, lam = d.size, lam.size, lam / size
     down, up = np.empty((m, n)), np.empty((m, n))
     for i in range(m):
         entry, square = d[i], e[i - 1] * e[i - 1]
@@ -104,12 +103,14 @@ def eigenvectors(d: np.ndarray, e: np.ndarray, lam: np.ndarray) -> tuple[np.ndar
 
 
 @register_jitable
-def power_above(d: np.ndarray, e: np.ndarray) -> float:
-    """A power of 2 that no entry of a tridiagonal matrix exceeds, so that dividing by it rounds nothing; 1 if all are 0."""
-    size = 0.0
+def scaled(d: np.ndarray, e: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """A power of 2, and the matrix divided by it, which rounds nothing: the largest entry is then from 0.5 to 2."""
+    size, e = 0.0, e.copy()
+    e[-1:] = 0.0
     for i in range(d.size):
-        size = max(size, abs(d[i]), abs(e[i]) if i + 1 < d.size else 0.0)
-    return math.ldexp(1.0, min(math.frexp(size)[1], 1023)) if size > 0.0 else 1.0
+        size = max(size, abs(d[i]), abs(e[i]))
+    power = math.ldexp(1.0, min(math.frexp(size)[1], 1023)) if size > 0.0 else 1.0
+    return power, d / power, e / power
 
 
 @register_jitable
@@ -134,6 +135,8 @@ def count_smaller(d: np.ndarray, e: np.ndarray, shifts: np.ndarray, pivots: np.n
 @register_jitable
 def orthonormalise(V: np.ndarray, strips: bool) -> bool:
     """Make rows of norm 1 orthogonal too; False if some are too near each other. Mutates V."""
+    if len(V) == 0:
+        return True
     G = products_of_rows(V)
     for i in range(len(G)):
         for j in range(i + 1, len(G)):

@@ -117,10 +117,10 @@ def add_outer(size: float, V: np.ndarray, M: np.ndarray) -> None:
 def products_of_rows(V: np.ndarray) -> np.ndarray:
     """VV', of which only the upper triangle is meant."""
     count, m = V.shape
-    at, products = np.array((count, m, max(count, 1), max(m, 1)), np.int32), np.empty((count, count))
+    at, products = np.array((count, m), np.int32), np.empty((count, count))
     dsyrk(
-        LOWER.ctypes, TRANSPOSED.ctypes, at.ctypes, at[1:].ctypes, ONE.ctypes, V.ctypes, at[3:].ctypes, ZERO.ctypes, products.ctypes,
-        at[2:].ctypes,
+        LOWER.ctypes, TRANSPOSED.ctypes, at.ctypes, at[1:].ctypes, ONE.ctypes, V.ctypes, at[1:].ctypes, ZERO.ctypes, products.ctypes,
+        at.ctypes,
     )  # fmt: skip
     return products
 
