@@ -91,7 +91,7 @@ def eigenvectors(d: np.ndarray, e: np.ndarray, lam: np.ndarray) -> tuple[np.ndar
         norms[k] = np.sqrt(norms[k])
     for i in range(m):
         before, after = max(i - 1, 0), min(i + 1, m - 1)
-        left, entry, right = e[before] if i > 0 else 0.0, d[i], e[i] if i < after else 0.0
+        left, entry, right = e[i - 1], d[i], e[i]  # e ends with 0
         for k in range(n):
             error = abs((entry - lam[k]) * Z[i, k] + left * Z[before, k] + right * Z[after, k])
             errors[k] = error if error > errors[k] else errors[k]
