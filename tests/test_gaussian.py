@@ -14,27 +14,33 @@ decimal.getcontext().prec = 40
 
 
 def units_off(t):
-    """The distance of ``exponentials`` from exact values, in units in the last place of these."""
-    exact = [decimal.Decimal(float(v)).exp() for v in t]
-    found = _gaussian.exponentials(t.copy())
+    """The distance of ``powers`` from exact values, in units in the last place of these."""
+    exact = [decimal.Decimal(2) ** decimal.Decimal(float(v)) for v in t]
+    found = _gaussian.powers(t.copy())
     return [abs(decimal.Decimal(float(f)) - e) / decimal.Decimal(math.ulp(float(e))) for f, e in zip(found, exact, strict=True)]
 
 
-@pytest.mark.parametrize("most", [1e-8, 1.0, 30.0, 708.0])
-def test_exponentials_are_within_two_units_in_the_last_place(most):
+@pytest.mark.parametrize("most", [1e-8, 1.0, 40.0, 1021.0])
+def test_powers_are_within_two_units_in_the_last_place(most):
     """For arguments of every size that occurs, and at the ends of the intervals that the series covers."""
     rng = np.random.default_rng(0)
-    halves = -(np.arange(1000) + 0.5) * math.log(2.0)
-    t = np.concatenate([-most * rng.random(4000), np.nextafter(halves, 0.0), np.nextafter(halves, -np.inf)])
-    assert max(units_off(t[t > -708.0])) <= 2
+    halves = -np.arange(1000) - 0.5
+    t = np.concatenate([-most * rng.random(4000), halves, np.nextafter(halves, 0.0), np.nextafter(halves, -np.inf)])
+    assert max(units_off(t)) <= 2
 
 
-def test_exponentials_end_where_they_should():
-    """Exactly 1 at 0; exactly 0 far out, for infinite distances and for the difference of two overflows; never negative or growing."""
-    ends = _gaussian.exponentials(np.array([0.0, -0.0, -709.0, -1e6, -1e308, -np.inf, np.nan]))
-    np.testing.assert_array_equal(ends, [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    np.testing.assert_array_equal(_gaussian.exponentials(np.array([1e-300, 1e-13, np.inf])), 1.0)  # negative by rounding
-    curve = _gaussian.exponentials(-np.linspace(0.0, 720.0, 100_001))
+@pytest.mark.parametrize("before", [0, 1, 2, 9])
+def test_powers_end_where_they_should(before):
+    """Exactly 1 at 0; exactly 0 far out, for infinite distances and for the difference of two overflows, wherever they stand."""
+    ends = np.array(before * [-3.0] + [0.0, -0.0, 1e-300, 1e-13, np.inf, -1021.0, -1022.0, -1e6, -1e308, -np.inf, np.nan])
+    np.testing.assert_array_equal(_gaussian.powers(ends), before * [0.125] + 5 * [1.0] + 6 * [0.0])
+
+
+def test_powers_of_integers_are_exact_and_never_negative_or_growing():
+    """2^-k is a float for every k that is not cut off; between these, powers fall."""
+    integers = -np.arange(1021.0)
+    np.testing.assert_array_equal(_gaussian.powers(integers.copy()), np.ldexp(1.0, integers.astype(int)))
+    curve = _gaussian.powers(-np.linspace(0.0, 1030.0, 100_001))
     assert (curve >= 0.0).all()
     assert (np.diff(curve) <= 0.0).all()
 
