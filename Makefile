@@ -11,8 +11,11 @@ JITTED := $(addprefix tests/test_,solver.py kernels.py feature_map.py one_class.
 # As code ran in 2008: SSE only, in the compiled functions, in BLAS and in NumPy.
 OLD_PROCESSOR = NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=Nehalem \
 	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python tools/cpu_features.py)"
+# As most processors are: AVX2 and no AVX-512, in the compiled functions, in BLAS and in NumPy.
+AVX2 = NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES=+avx,+avx2,+fma OPENBLAS_CORETYPE=Haswell \
+	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python tools/cpu_features.py AVX512 X86_V4)"
 
-.PHONY: reproduce test test-old-processor test-bounds oldest wheel-test fuzz check docs linkcheck-local dist bench bench-other-processor clean
+.PHONY: reproduce test test-old-processor test-bounds oldest wheel-test fuzz check docs linkcheck-local dist bench bench-avx2 bench-other-processor clean
 
 reproduce: .venv/all
 	$(BIN)/refkernel reproduce --out results
@@ -74,6 +77,9 @@ bench: .venv/test
 	$(BIN)/python benchmarks/bench_paper.py
 	$(BIN)/python benchmarks/bench_paper.py --whole
 	$(BIN)/python benchmarks/bench_score.py
+
+bench-avx2: .venv/test
+	$(AVX2) $(MAKE) bench
 
 bench-other-processor: .venv/test
 	NUMBA_CPU_NAME=generic OPENBLAS_CORETYPE=Haswell $(MAKE) bench

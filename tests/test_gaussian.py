@@ -45,6 +45,35 @@ def test_powers_of_integers_are_exact_and_never_negative_or_growing():
     assert (np.diff(curve) <= 0.0).all()
 
 
+@pytest.mark.parametrize("vectors", [False, True])
+def test_values_of_distances_are_those_of_the_formula_by_numpy_and_by_our_powers(monkeypatch, vectors):
+    """Both ways, into a new array or a given one, in any memory order: the naive value within the rounding of exponents up to 40."""
+    monkeypatch.setattr(_gaussian, "numpy_has_vectors", lambda: vectors)
+    negative = -320.0 * np.random.default_rng(0).random((7, 5))
+    negative[2, 3] = -np.inf
+    expected, out = np.exp(negative / 8.0), np.empty((7, 5))
+    assert _gaussian.of_squared_distances(negative, 2.0, out) is out
+    np.testing.assert_allclose(out, expected, rtol=1e-14)
+    for D in (negative, np.asfortranarray(negative), negative[::2, 1:]):
+        found = _gaussian.of_squared_distances(D, 2.0, None)
+        np.testing.assert_allclose(found, np.exp(D / 8.0), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("loop", "vectors"),
+    [("AVX512_SKX", True), ("AVX512F", True), ("X86_V4", True), ("X86_V3", False), ("FMA3__AVX2", False), ("baseline(NEON)", False)],
+)
+def test_numpys_vectors_are_known_by_the_names_of_its_loops(monkeypatch, loop, vectors):
+    """As NumPy 2.0 and 2.4 name them, with and without AVX-512."""
+    monkeypatch.setattr(np.lib.introspect, "opt_func_info", lambda **_: {"exp": {"dd": {"current": loop, "available": loop}}})
+    assert _gaussian.numpy_has_vectors.__wrapped__() is vectors
+
+
+def test_this_numpy_says_which_loop_it_uses():
+    """The name that the choice depends on exists."""
+    assert np.lib.introspect.opt_func_info(func_name="^exp$", signature="float64")["exp"]
+
+
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (2, 3), (33, 4), (70, 5), (130, 32)])
 def test_matrices_are_symmetric_and_those_of_the_formula(n, d):
     """Each pair is computed once: bit-equal on both sides of a diagonal of ones, and the naive value within rounding."""

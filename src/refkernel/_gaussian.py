@@ -5,6 +5,8 @@ What a row gets depends on the row alone: its terms are added in an order that t
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from ._blocks import MANY_ENTRIES, ROWS_OF_BLAS, block_rows
@@ -77,9 +79,28 @@ def _powers(t: np.ndarray) -> None:
 
 
 def powers(t: np.ndarray) -> np.ndarray:
-    """Replace all t by 2^min(t, 0), as ``power`` computes it. Mutates t, and returns it."""
-    _powers(t.reshape(-1))
-    return t
+    """2^min(t, 0) for all t, as ``power`` computes it. Mutates t and returns it if it is in C order."""
+    flat = t.reshape(-1)
+    _powers(flat)
+    return t if t.flags.c_contiguous else flat.reshape(t.shape)
+
+
+@functools.cache
+def numpy_has_vectors() -> bool:
+    """Whether NumPy's exp of doubles uses vector registers; up to NumPy 2.4 it does with AVX-512 alone."""
+    loops = np.lib.introspect.opt_func_info(func_name="^exp$", signature="float64").get("exp", {})
+    return any(str(loop["current"]).startswith(("AVX512", "X86_V4")) for loop in loops.values())
+
+
+def of_squared_distances(negative: np.ndarray, sigma: float, out: np.ndarray | None) -> np.ndarray:
+    """exp(negative / (2 sigma²)), in ``out`` if that is given and in C order.
+
+    NumPy computes it where it has vectors: ours takes half the time even there, but would move knife-edge scores of searches by rounding.
+    """
+    if numpy_has_vectors():
+        K = np.multiply(negative, 0.5 / sigma**2, out=out)
+        return np.exp(K, out=K)
+    return powers(np.multiply(negative, (HALF * sigma) ** -2.0, out=out))
 
 
 @njit(fastmath={"contract"}, forceinline=True)
