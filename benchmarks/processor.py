@@ -1,8 +1,8 @@
 """Which processor the figures are of: `python benchmarks/processor.py`.
 
-Compiled code, BLAS and NumPy choose their instructions each for themselves. To measure as on another processor, set
-NUMBA_CPU_NAME=generic (no vector instructions beyond SSE2) and OPENBLAS_CORETYPE=Haswell (AVX2, no AVX-512). NumPy's own loops keep
-the instructions of this processor.
+Compiled code, BLAS and NumPy choose their instructions each for themselves. `make bench-avx2` measures as on a processor without AVX-512.
+`make bench-other-processor` sets NUMBA_CPU_NAME=generic (no vector instructions beyond SSE2) and OPENBLAS_CORETYPE=Haswell (AVX2, no
+AVX-512); NumPy's own loops keep the instructions of this processor.
 """
 
 from __future__ import annotations
