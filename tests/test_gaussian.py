@@ -1,4 +1,4 @@
-"""The compiled Gaussian: its exponential against exact arithmetic, its sums and matrices against naive formulas."""
+"""The compiled Gaussian: its powers of 2 against exact arithmetic, its sums and matrices against naive formulas."""
 
 import decimal
 import math
@@ -36,8 +36,8 @@ def test_powers_end_where_they_should(before):
     np.testing.assert_array_equal(_gaussian.powers(ends), before * [0.125] + 5 * [1.0] + 6 * [0.0])
 
 
-def test_powers_of_integers_are_exact_and_never_negative_or_growing():
-    """2^-k is a float for every k that is not cut off; between these, powers fall."""
+def test_powers_of_integers_are_exact_and_larger_steps_never_grow():
+    """2^-k is a float for every k that is not cut off. Neighbouring floats may be out of order by rounding, but not steps of 0.01."""
     integers = -np.arange(1021.0)
     np.testing.assert_array_equal(_gaussian.powers(integers.copy()), np.ldexp(1.0, integers.astype(int)))
     curve = _gaussian.powers(-np.linspace(0.0, 1030.0, 100_001))
@@ -48,7 +48,7 @@ def test_powers_of_integers_are_exact_and_never_negative_or_growing():
 @pytest.mark.parametrize("vectors", [False, True])
 def test_values_of_distances_are_those_of_the_formula_by_numpy_and_by_our_powers(monkeypatch, vectors):
     """Both ways, into a new array or a given one, in any memory order: the naive value within the rounding of exponents up to 40."""
-    monkeypatch.setattr(_gaussian, "numpy_has_vectors", lambda: vectors)
+    monkeypatch.setattr(_gaussian, "numpys_exp_has_vectors", lambda: vectors)
     negative = -320.0 * np.random.default_rng(0).random((7, 5))
     negative[2, 3] = -np.inf
     expected, out = np.exp(negative / 8.0), np.empty((7, 5))
@@ -66,12 +66,34 @@ def test_values_of_distances_are_those_of_the_formula_by_numpy_and_by_our_powers
 def test_numpys_vectors_are_known_by_the_names_of_its_loops(monkeypatch, loop, vectors):
     """As NumPy 2.0 and 2.4 name them, with and without AVX-512."""
     monkeypatch.setattr(np.lib.introspect, "opt_func_info", lambda **_: {"exp": {"dd": {"current": loop, "available": loop}}})
-    assert _gaussian.numpy_has_vectors.__wrapped__() is vectors
+    assert _gaussian.numpys_exp_has_vectors.__wrapped__() is vectors
 
 
-def test_this_numpy_says_which_loop_it_uses():
-    """The name that the choice depends on exists."""
-    assert np.lib.introspect.opt_func_info(func_name="^exp$", signature="float64")["exp"]
+@pytest.mark.parametrize("vectors", [False, True])
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, float, int])
+def test_widths_of_any_type_are_computed_in_double_precision(monkeypatch, kind, vectors):
+    """A width of 3 is the same number in every type: so are all values, to the bit."""
+    monkeypatch.setattr(_gaussian, "numpys_exp_has_vectors", lambda: vectors)
+    rng = np.random.default_rng(0)
+    X, Z, sigma = rng.normal(size=(30, 4)), rng.normal(size=(20, 4)), kind(3)
+    for value in (
+        lambda s: rk.RBF(sigma=s)(X),
+        lambda s: rk.RBF(sigma=s)(X, Z),
+        lambda s: rk.RBF(sigma=s).against(Z, 30)(X),
+        lambda s: rk.RBF(sigma=s).of_squared_distances(-(X[:, :3] ** 2)),
+        lambda s: _gaussian.sums(X, Z, s, np.ones(20)),
+        lambda s: rk.ReferenceMap(rk.RBF(sigma=s), references=Z).fit(X).transform(X),
+    ):
+        np.testing.assert_array_equal(value(sigma), value(3.0))
+
+
+@pytest.mark.parametrize("sigma", [1e-300, 1e300, 1.7e308])
+def test_widths_near_the_ends_of_doubles_give_the_formula(sigma):
+    """Distances of about a width, whatever its size: no overflow or underflow on the way."""
+    U = np.random.default_rng(0).normal(size=(12, 3)) / 10.0
+    expected = np.exp(-((U[:, None] - U[None]) ** 2).sum(axis=2) / 2.0)
+    np.testing.assert_allclose(_gaussian.matrix(U * sigma, sigma), expected, rtol=1e-13)
+    np.testing.assert_allclose(_gaussian.sums(U * sigma, U * sigma, sigma, np.ones(12)), expected.sum(axis=1), rtol=1e-13)
 
 
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (2, 3), (33, 4), (70, 5), (130, 32)])

@@ -141,7 +141,7 @@ class RBF(Stationary):
             check_columns(A, B)
             return pairwise.rbf_kernel(A, B, gamma=0.5 / unit / unit)
         A = np.asarray(A, dtype=np.float64)
-        K = DistancesTo(A if B is None else B, _gaussian.HALF * unit, A.shape[0])(A)
+        K = DistancesTo(A if B is None else B, _gaussian.half_width(unit), A.shape[0])(A)
         if Z is None:
             np.fill_diagonal(K, 0.0)
         return _gaussian.powers(K)
@@ -149,7 +149,7 @@ class RBF(Stationary):
     def against(self, Z: Any, rows: int) -> Callable[[Any], np.ndarray]:
         if sp.issparse(Z) or np.ndim(self._width()):
             return super().against(Z, rows)
-        distances, sparse = DistancesTo(Z, _gaussian.HALF * self._width(), rows, and_zero=True), super().against(Z, rows)
+        distances, sparse = DistancesTo(Z, _gaussian.half_width(self._width()), rows, and_zero=True), super().against(Z, rows)
 
         def values(X: Any) -> np.ndarray:
             if sp.issparse(X):
