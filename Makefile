@@ -5,9 +5,9 @@ PYTEST := -m pytest -n 2 --dist loadfile
 # What a processor may change: everything that computes, without pages, pictures and commands.
 NUMERICAL := $(addprefix tests/test_,solver.py kernels.py references.py more_references.py feature_map.py one_class.py negatives.py \
 	ellipsoid.py residual.py model_selection.py golden.py preprocessing.py metrics.py article_tables.py certificates.py \
-	kernel_algebra.py leave_one_out.py auto.py lanes.py)
+	kernel_algebra.py leave_one_out.py auto.py lanes.py gaussian.py)
 # What reaches jitted code by the shortest way.
-JITTED := $(addprefix tests/test_,solver.py kernels.py feature_map.py one_class.py negatives.py jit.py lanes.py)
+JITTED := $(addprefix tests/test_,solver.py kernels.py feature_map.py one_class.py negatives.py jit.py lanes.py gaussian.py)
 # As code ran in 2008: SSE only, in the compiled functions, in BLAS and in NumPy.
 OLD_PROCESSOR = NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=Nehalem \
 	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python tools/cpu_features.py)"

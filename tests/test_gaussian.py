@@ -46,17 +46,16 @@ def test_powers_of_integers_are_exact_and_larger_steps_never_grow():
 
 
 @pytest.mark.parametrize("vectors", [False, True])
-def test_values_of_distances_are_those_of_the_formula_by_numpy_and_by_our_powers(monkeypatch, vectors):
-    """Both ways, into a new array or a given one, in any memory order: the naive value within the rounding of exponents up to 40."""
+def test_exponentials_are_those_of_the_formula_by_numpy_and_by_our_powers(monkeypatch, vectors):
+    """Both ways, in place, in any memory order: within 1e-14, as an exponent of up to 40 is rounded to 7e-15."""
     monkeypatch.setattr(_gaussian, "numpys_exp_has_vectors", lambda: vectors)
-    negative = -320.0 * np.random.default_rng(0).random((7, 5))
-    negative[2, 3] = -np.inf
-    expected, out = np.exp(negative / 8.0), np.empty((7, 5))
-    assert _gaussian.of_squared_distances(negative, 2.0, out) is out
-    np.testing.assert_allclose(out, expected, rtol=1e-14)
-    for D in (negative, np.asfortranarray(negative), negative[::2, 1:]):
-        found = _gaussian.of_squared_distances(D, 2.0, None)
-        np.testing.assert_allclose(found, np.exp(D / 8.0), rtol=1e-14)
+    t = -40.0 * np.random.default_rng(0).random((7, 5))
+    t[2, 3] = -np.inf
+    for given in (t.copy(), np.asfortranarray(t), np.pad(t, 1)[1:-1, 1:-1]):
+        np.testing.assert_allclose(_gaussian.exponentials(given.copy(order="K")), np.exp(t), rtol=1e-14)
+        np.testing.assert_allclose(_gaussian.exponentials(given), np.exp(t), rtol=1e-14)
+    in_place = t.copy()
+    assert _gaussian.exponentials(in_place) is in_place
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 
 from .._blocks import in_blocks
 from .._distances import l1_distances, nearest_l1, root_l1_distances, squared_norms
+from .._gaussian import exponentials
 from .._nearest import Screen
 from .._threads import one_blas_thread, share_rows
 from ..kernels.base import check_columns
@@ -135,7 +136,7 @@ class Residuals(BaseEstimator):
             D = self._distances(self.columns.T)
             mean = float(D.mean()) or 1.0
             self._widths = [scale * mean for scale in self.scales]
-            self._roots = [_inverse_root(np.exp(D / -width), self.ridge) for width in self._widths]
+            self._roots = [_inverse_root(exponentials(D / -width), self.ridge) for width in self._widths]
             self._left_out = np.array([1.0 / squared_norms(root) - self.ridge for root in self._roots])
         return self
 
@@ -158,7 +159,7 @@ class Residuals(BaseEstimator):
         def make(rows: int) -> Callable[[Any], np.ndarray]:
             def of_block(block: np.ndarray) -> np.ndarray:
                 D, found = self._distances(block), zip(self._widths, self._roots, strict=True)
-                return np.column_stack([1.0 - explained(np.exp(D / -width), root) for width, root in found])
+                return np.column_stack([1.0 - explained(exponentials(D / -width), root) for width, root in found])
 
             return of_block
 

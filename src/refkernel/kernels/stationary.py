@@ -170,7 +170,7 @@ class RBF(Stationary):
         return _gaussian.features(X, Z, self._width(), projection, out)
 
     def of_squared_distances(self, negative: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        return _gaussian.of_squared_distances(negative, self._width(), out)
+        return _gaussian.exponentials(np.multiply(negative, 0.5 / float(self._width()) ** 2, out=out))
 
     def _width(self) -> Any:
         if self.sigma is None:
