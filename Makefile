@@ -11,7 +11,7 @@ JITTED := $(addprefix tests/test_,solver.py kernels.py feature_map.py one_class.
 # As code ran in 2008: SSE only, in the compiled functions, in BLAS and in NumPy.
 OLD_PROCESSOR = NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=Nehalem \
 	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python tools/cpu_features.py)"
-# As most processors are: AVX2 and no AVX-512, in the compiled functions, in BLAS and in NumPy.
+# As on processors with AVX2 and no AVX-512: in the compiled functions, in BLAS and in NumPy.
 AVX2 = NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES=+avx,+avx2,+fma OPENBLAS_CORETYPE=Haswell \
 	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python tools/cpu_features.py AVX512 X86_V4)"
 
