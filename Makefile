@@ -5,9 +5,9 @@ PYTEST := -m pytest -n 2 --dist loadfile
 # What a processor may change: everything that computes, without pages, pictures and commands.
 NUMERICAL := $(addprefix tests/test_,solver.py kernels.py references.py more_references.py feature_map.py one_class.py negatives.py \
 	ellipsoid.py residual.py model_selection.py golden.py preprocessing.py metrics.py article_tables.py certificates.py \
-	kernel_algebra.py leave_one_out.py auto.py lanes.py gaussian.py)
+	kernel_algebra.py leave_one_out.py auto.py gaussian.py)
 # What reaches jitted code by the shortest way.
-JITTED := $(addprefix tests/test_,solver.py kernels.py feature_map.py one_class.py negatives.py jit.py lanes.py gaussian.py)
+JITTED := $(addprefix tests/test_,solver.py kernels.py feature_map.py one_class.py negatives.py jit.py leave_one_out.py gaussian.py)
 # As code ran in 2008: SSE only, in the compiled functions, in BLAS and in NumPy.
 OLD_PROCESSOR = NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=Nehalem \
 	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python tools/cpu_features.py)"
@@ -15,7 +15,7 @@ OLD_PROCESSOR = NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=Neh
 AVX2 = NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES=+avx,+avx2,+fma OPENBLAS_CORETYPE=Haswell \
 	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python tools/cpu_features.py AVX512 X86_V4)"
 
-.PHONY: reproduce test test-old-processor test-bounds oldest wheel-test fuzz check docs linkcheck-local dist bench bench-avx2 bench-other-processor clean
+.PHONY: reproduce test test-old-processor test-bounds oldest wheel-test promises fuzz check docs linkcheck-local dist bench bench-avx2 bench-other-processor clean
 
 reproduce: .venv/all
 	$(BIN)/refkernel reproduce --out results
@@ -37,6 +37,9 @@ oldest:
 
 wheel-test:
 	PYTHON=$(PYTHON) tools/wheel_test.sh
+
+promises: .venv/test
+	$(BIN)/python tests/promises.py
 
 fuzz: .venv/test
 	REFKERNEL_FUZZ=long $(BIN)/python -m pytest tests/fuzz -s -q
@@ -70,6 +73,7 @@ dist: .venv/dist
 
 bench: .venv/test
 	$(BIN)/python benchmarks/processor.py
+	$(BIN)/python benchmarks/bench_typed.py
 	$(BIN)/python benchmarks/bench_first_call.py
 	$(BIN)/python benchmarks/bench_fit.py
 	$(BIN)/python benchmarks/bench_import.py

@@ -32,10 +32,9 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
 import refkernel as rk
-from refkernel.calibration import least_rate
 from refkernel.datasets import N_SPLITS, list_tasks, load_task
-from refkernel.experiments.benchmark.protocol import split_rows
-from refkernel.experiments.benchmark.tables import chosen, find_tables
+from refkernel.detectors.calibration.promise import benjamini_hochberg, least_rate
+from refkernel.experiments.benchmark.tables import chosen, find_tables, split_rows
 from refkernel.metrics import gmean_score
 
 RATES = (0.01, 0.05, 0.1)
@@ -72,7 +71,7 @@ def discoveries(detector, normals, outliers, seed):
     found = []
     for _ in range(DRAWS):
         mixed = np.concatenate([rng.choice(p[0], NORMALS, replace=False), rng.choice(p[1], OUTLIERS, replace=False)])
-        called = rk.calibration.benjamini_hochberg(mixed, FDR)
+        called = benjamini_hochberg(mixed, FDR)
         found.append((called[:NORMALS].sum() / max(1, called.sum()), called[NORMALS:].mean()))
     return np.mean(found, axis=0)
 
@@ -81,7 +80,7 @@ def tables(options):
     sources = chosen(find_tables(), tuple(options.tables.split(",")) if options.tables else ())
     rows, discovered = [], {}
     for source in sources:
-        X, is_outlier = source.read()
+        X, is_outlier, _ = source.read()
         for seed in range(options.seeds):
             train, test = split_rows(is_outlier, seed, options.most_rows or len(X), MOST_TEST_ROWS)
             detector = rk.AutoDetector(0.3).fit(X[train])
@@ -205,7 +204,7 @@ def in_percent(values):
 def contaminated_table(source, seed, most_rows):
     """(table, seed, share, (AUROC, share of rejected normal rows or NaN) of every detector) for every share."""
     warnings.simplefilter("ignore")
-    X, is_outlier = source.read()
+    X, is_outlier, _ = source.read()
     rows = []
     for share, (train, test, outlying) in contaminated(X, is_outlier, seed, most_rows or len(X)):
         values = []

@@ -20,9 +20,10 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.pipeline import make_pipeline
 
 import refkernel as rk
-from refkernel.explanations.explanation import Explainer
-from refkernel.persistence import save
-from refkernel.tables import CsvFormat, Recipe, Rows, fit_file, load_table_model, score_file
+from refkernel.detectors.explain.explanation import Explainer
+from refkernel.tabular.fitting import fit_file
+from refkernel.tabular.readers import ReadOptions, open_table
+from refkernel.tabular.scoring import load_table_model, score_file
 
 TRAINING_ROWS = 500
 ROUNDS = 5
@@ -38,7 +39,7 @@ class Game:
 
     def __init__(self, model, x):
         Z, b = model.support_vectors_, model.dual_coef_[0]
-        self._exponents = 0.5 * ((x - Z) / model.kernel_.sigma) ** 2
+        self._exponents = 0.5 * ((x - Z) / model.kernel_.sigma_) ** 2
         self._b, self._constant = 2.0 * b, -1.0 - model._quadratic
 
     def __call__(self, on):
@@ -90,15 +91,15 @@ def bench_score(rows, model):
         folder = Path(name)
         make_table(folder / "train.csv", 4 * TRAINING_ROWS, 1)
         make_table(folder / "new.csv", rows, 2)
-        recipe = Recipe(model, references="subset" if model == "svdd" else "auto")
-        fitted = fit_file(folder / "train.csv", recipe, Rows(), CsvFormat())
-        save(fitted.model, folder / "model.rk", about=fitted.about)
-        saved = load_table_model(folder / "model.rk")
+        detector = rk.SVDD(rk.ReferenceKernel(rk.RBF(10.0), "subset", random_state=0)) if model == "svdd" else None
+        fitted = rk.TableDetector(detector)
+        fit_file(fitted, folder / "train.csv")
+        saved = load_table_model(fitted.save(folder / "model.rk"))
         times = {0: [], REASONS: []}
         for _ in range(3):
             for count in times:
                 start = time.perf_counter()
-                result = score_file(saved, folder / "new.csv", folder / "out.csv", explain=count)
+                result = score_file(saved, open_table(folder / "new.csv", ReadOptions()), folder / "out.csv", explain=count)
                 times[count].append(time.perf_counter() - start)
     plain, explained = (min(found) for found in times.values())
     share = 100 * result.outliers / result.rows

@@ -1,7 +1,7 @@
 """Many rows: map + classifier, plain kernels, memory, Dask, real tables, in one run: `python benchmarks/bench_large.py [part ...]`.
 
 What counts is the ratio of two times taken in turn on the same machine (the best of some rounds); peak memory is that of a new process.
-Parts: map, growth, memory, plain, busy, references, stream, dask (needs the extra), tables (needs REFKERNEL_DATA), files (refkernel fit).
+Parts: map, growth, memory, plain, busy, references, dask (needs the extra), tables (needs REFKERNEL_DATA), files (refkernel fit).
 Only if they are named: auto (AutoDetector on the tables), huge (n = 1e7), plot (draws what growth wrote to growth.csv).
 """
 
@@ -14,7 +14,6 @@ import tempfile
 import time
 import warnings
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +59,7 @@ def bench_map():
     print(f"{'n':>9} {'OneClassSVM':>12} {'SVDD':>8} {'sklearn':>8} {'OCSVM ×':>8} {'SVDD ×':>7}   {'gap':>7}   objective ours, sklearn")
     for n, rounds in ((100_000, 7), (1_000_000, 3)):
         X = rows(n)
-        sigma = rk.RBF(1.0).fit(X[:20_000]).sigma
+        sigma = rk.RBF(1.0).fit(X[:20_000]).sigma_
         nystroem = Nystroem(gamma=0.5 / sigma**2, n_components=REFERENCES, random_state=0).fit(X)
         kernel = rk.ReferenceKernel(rk.RBF(sigma=sigma), references=nystroem.components_, center=False)
         theirs = make_pipeline(nystroem, SGDOneClassSVM(nu=NU, random_state=0))
@@ -68,7 +67,7 @@ def bench_map():
         models = {"ocsvm": ocsvm, "svdd": svdd, "sklearn": theirs}
         t = best_times({name: partial(model.fit, X) for name, model in models.items()}, rounds)
         w, scale = ocsvm._normal, 1.0 / (NU * n)
-        ours = objective(scale * w, scale * ocsvm.offset_, ocsvm.kernel_.features(X))
+        ours = objective(scale * w, scale * ocsvm.offset_, ocsvm.kernel_._features(X))
         sgd = theirs[-1]
         found = objective(sgd.coef_.ravel(), sgd.offset_[0], nystroem.transform(X))
         print(
@@ -189,7 +188,7 @@ def bench_plain(problems=PLAIN, busy=False):
     try:
         for n, nu in problems:
             X = rows(n)
-            sigma = rk.RBF(1.0).fit(X).sigma
+            sigma = rk.RBF(1.0).fit(X).sigma_
             models = {
                 "svdd": rk.SVDD(rk.RBF(sigma=sigma), nu=nu),
                 "ocsvm": rk.OneClassSVM(rk.RBF(sigma=sigma), nu=nu),
@@ -214,8 +213,8 @@ def bench_references(n=1_000_000, m=200):
     share = rng.dirichlet(np.full(50, 0.3))
     X = centres[rng.choice(50, n, p=share)] + rng.normal(size=(n, FEATURES))
     new = centres[rng.choice(50, 20_000, p=share)] + rng.normal(size=(20_000, FEATURES))
-    sigma = float(rk.RBF(1.0).fit(X[:20_000]).sigma)
-    source = rk.sources.open(X)
+    sigma = float(rk.RBF(1.0).fit(X[:20_000]).sigma_)
+    source = rk.sources.open_source(X)
     strategies = rk.references.Subset(m), rk.references.KMeans(m), rk.references.LeverageScores(m), rk.references.FarthestFirst(m)
     uniform = None
     for strategy in strategies:
@@ -225,33 +224,6 @@ def bench_references(n=1_000_000, m=200):
         residual = fitted.residual(new).mean()
         uniform = uniform or residual
         print(f"  {type(strategy).__name__:>16} {residual:.4f} ({residual / uniform:.2f} × uniform), {seconds:.2f} s", flush=True)
-
-
-def bench_stream(batches=60, size=2_000):
-    print(
-        f"\nA drifting stream, {batches} batches of {size:,} rows, a window of 20,000: share of the next batch that is rejected (nu = {NU})"
-    )
-    rng = np.random.default_rng(0)
-    drift = rng.normal(size=FEATURES) / np.sqrt(FEATURES)
-    draw = [rng.normal(size=(size, FEATURES)) + 3.0 * drift * k / batches for k in range(batches + 1)]
-    nystroem = Nystroem(gamma=0.025, n_components=REFERENCES, random_state=0).fit(np.vstack([draw[0], draw[-1]]))
-    kernel = rk.ReferenceKernel(rk.RBF(gamma=0.025), references=nystroem.components_, center=False)
-    stream = rk.StreamDetector(rk.OneClassSVM(kernel, nu=NU), checkpoint=10_000, random_state=0)
-    sgd = SGDOneClassSVM(nu=NU, random_state=0)
-    rejected, seconds = {"ours": [], "SGD": []}, {"ours": 0.0, "SGD": 0.0}
-    for now, following in pairwise(draw):
-        start = time.perf_counter()
-        stream.partial_fit(now).forget(window=20_000)
-        seconds["ours"] += time.perf_counter() - start
-        start = time.perf_counter()
-        sgd.partial_fit(nystroem.transform(now))
-        seconds["SGD"] += time.perf_counter() - start
-        rejected["ours"].append(np.mean(stream.predict(following) == -1))
-        rejected["SGD"].append(np.mean(sgd.predict(nystroem.transform(following)) == -1))
-    for name, values in rejected.items():
-        half = np.array(values[batches // 2 :])
-        print(f"  {name:>5}: mean {half.mean():.3f}, from {half.min():.3f} to {half.max():.3f} in the second half; {seconds[name]:.1f} s")
-    print(f"  gap at the end {stream.duality_gap_:.1e}, of which forgotten rows at most {stream.forgotten_gap_:.1e}", flush=True)
 
 
 def bench_dask(n=1_000_000):
@@ -309,7 +281,7 @@ def bench_files(n=1_000_000):
         frame.to_csv(f"{folder}/big.csv", index=False)
         for name in ("big.parquet", "big.csv"):
             for model in ("auto", "svdd"):
-                fit = ["fit", f"{folder}/{name}", "--out", f"{folder}/m.rk", "--impute", "median", "--model", model]
+                fit = ["fit", f"{folder}/{name}", "--out", f"{folder}/m.rk", "--model", model]
                 watched = [sys.executable, "-c", WATCHED, sys.executable, "-c", FIT, *fit]
                 run = subprocess.run(watched, capture_output=True, text=True, check=True)
                 print(f"  {name:>12} --model {model:<5} {run.stdout.strip()}", flush=True)
@@ -341,7 +313,7 @@ data = np.load(path)
 X, y = data["X"].astype(np.float64), data["y"]
 normal = X[y == 0][::2]
 start = time.perf_counter()
-model = models[what]().fit(normal if what == "IsolationForest" else rk.sources.open(normal))
+model = models[what]().fit(normal if what == "IsolationForest" else rk.sources.open_source(normal))
 fitted = time.perf_counter() - start
 some = np.arange(len(X)) if len(X) <= most else np.sort(np.random.default_rng(0).choice(len(X), most, replace=False))
 start = time.perf_counter()
@@ -374,7 +346,6 @@ PARTS = {
     "plain": bench_plain,
     "busy": lambda: bench_plain(busy=True),
     "references": bench_references,
-    "stream": bench_stream,
     "dask": bench_dask,
     "files": bench_files,
     "tables": bench_tables,

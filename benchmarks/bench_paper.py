@@ -27,8 +27,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import OneClassSVM
 
 from refkernel.datasets import load_task
-from refkernel.experiments.article.protocol import ROUTES, SCALES, VALUES, VARIANTS, Settings, Unit
-from refkernel.experiments.article.runner import run_unit
+from refkernel.experiments.article.protocol import ROUTES, SCALES, VALUES, VARIANTS, Settings, Unit, run_unit
 from refkernel.metrics import gmean_scorer
 
 TASKS = ("Iris1", "Seed2", "Son1")

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import refkernel as rk
-from refkernel.calibration import least_rate
+from refkernel.detectors.calibration import least_rate
 
 RATES = (0.01, 0.05, 0.1)
 MOST_TEST_ROWS = 2000

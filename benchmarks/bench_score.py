@@ -23,9 +23,9 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 import refkernel as rk
-from refkernel.persistence import save
 from refkernel.references import Subset
-from refkernel.tables import load_table_model, score_file
+from refkernel.tabular.readers import ReadOptions, open_table
+from refkernel.tabular.scoring import load_table_model, score_file
 
 FEATURES, REFERENCES, TRAINING_ROWS = 20, 100, 2_000
 NAMES = [f"x{number}" for number in range(FEATURES)]
@@ -48,22 +48,21 @@ def make_table(path, rows):
 
 
 def make_model(path):
-    """A saved pipeline as `refkernel fit` makes them, on 100 references."""
+    """A saved model as `refkernel fit` makes them, on 100 references."""
     X = pd.DataFrame(np.random.default_rng(1).normal(size=(TRAINING_ROWS, FEATURES)), columns=NAMES)
     kernel = rk.ReferenceKernel(rk.RBF(10.0), Subset(REFERENCES), random_state=0)
-    columns = rk.TableEncoder()
-    model = Pipeline([("columns", columns), ("model", rk.SVDD(kernel, nu=0.1))]).fit(X)
-    save(model, path)
+    model = rk.TableDetector(rk.SVDD(kernel, nu=0.1)).fit(X)
+    model.save(path)
     return model
 
 
 def score_alone(model, table, out, explain):
-    """In this process: seconds by stage, rows, flagged ones, and the peak memory in MB."""
+    """In this process: seconds, rows, flagged ones, and the peak memory in MB."""
     saved = load_table_model(Path(model))
     start = time.perf_counter()
-    result = score_file(saved, Path(table), Path(out), explain=explain)
+    result = score_file(saved, open_table(Path(table), ReadOptions()), Path(out), explain=explain)
     seconds = time.perf_counter() - start
-    found = {"rows": result.rows, "flagged": result.outliers, "seconds": seconds, "stages": result.seconds, "peak": peak_megabytes()}
+    found = {"rows": result.rows, "flagged": result.outliers, "seconds": seconds, "peak": peak_megabytes()}
     print(json.dumps(found))
 
 
@@ -92,7 +91,6 @@ def bench_process(model, table, out, explain):
     reasons = f", {found['flagged']:,} of them flagged, with {explain} reasons each," if explain else ""
     print(f"{found['rows']:,} rows × {FEATURES} columns ({size:.0f} MB){reasons} scored on {REFERENCES} references in {total:.2f} s")
     print(f"{found['rows'] / total:,.0f} rows a second, peak memory {found['peak']:.0f} MB (limit {MOST_MEGABYTES} MB)")
-    print(", ".join(f"{stage} {100 * seconds / total:.0f} %" for stage, seconds in found["stages"].items()))
     if found["peak"] > MOST_MEGABYTES:
         sys.exit(f"The peak memory of {found['peak']:.0f} MB is over the limit of {MOST_MEGABYTES} MB.")
     return total
@@ -103,7 +101,7 @@ def bench_onnx(rows):
     try:
         import onnxruntime
 
-        from refkernel.onnx_export import to_onnx
+        from refkernel.export.onnx import to_onnx
     except ImportError as error:
         print(f"No comparison with ONNX Runtime: {error}")
         return

@@ -25,8 +25,10 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from refkernel.persistence import save
-from refkernel.tables import CsvFormat, Recipe, Rows, fit_file, load_table_model, score_file
+import refkernel as rk
+from refkernel.tabular.fitting import fit_file
+from refkernel.tabular.readers import ReadOptions, open_table
+from refkernel.tabular.scoring import load_table_model, score_file
 
 MOST_TRAINING, MOST_TEST = 2_000, 1_000
 LEVEL = 0.01
@@ -143,12 +145,13 @@ def ours(train: pd.DataFrame, tests: dict[str, pd.DataFrame]) -> dict[str, np.nd
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         train.to_csv(folder / "train.csv", index=False)
-        fitted = fit_file(folder / "train.csv", Recipe(impute="median"), Rows(), CsvFormat(), categorical=_texts(train))
-        save(fitted.model, folder / "model.rk", about=fitted.about)
+        fitted = rk.TableDetector(categorical=_texts(train))
+        fit_file(fitted, folder / "train.csv")
+        saved = load_table_model(fitted.save(folder / "model.rk"))
         found = {}
         for test, rows in tests.items():
             rows.to_csv(folder / "new.csv", index=False)
-            score_file(load_table_model(folder / "model.rk"), folder / "new.csv", folder / "out.csv")
+            score_file(saved, open_table(folder / "new.csv", ReadOptions()), folder / "out.csv")
             found[test] = -pd.read_csv(folder / "out.csv")["score"].to_numpy()
         return found
 

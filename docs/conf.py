@@ -37,6 +37,7 @@ extensions = [
 exclude_patterns = [
     "_build",
     "measured/tables",
+    "measured/pages",
     "_ext",
     "gallery/*.py",
     "gallery/*.ipynb",
@@ -90,6 +91,7 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "refkernel"
 html_static_path = ["_static"]
+html_extra_path = ["_extra"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False

@@ -32,8 +32,8 @@ for rate, moved in detectors.items():
 # %%
 # Where the thresholds are
 # ------------------------
-# Scores measure evidence: how rarely a normal row that was left out of training looks this unusual. 0 is a typical normal
-# row, and every threshold is a rank among the normal rows.
+# Scores are minus the evidence: how rarely a normal row that was left out of training looks this unusual. 0 is the highest score, and every
+# threshold is a rank among the normal rows.
 
 figure, axis = plt.subplots(figsize=(9, 4.2), layout="constrained")
 groups = (detector.score_samples(new), detector.score_samples(other))

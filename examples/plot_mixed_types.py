@@ -9,7 +9,6 @@ temperature that suits another material: each column looks normal on its own, bu
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from sklearn.pipeline import make_pipeline
 
 import refkernel as rk
 from refkernel.plot import ScoreDistributionDisplay
@@ -39,15 +38,14 @@ y_test = np.repeat([1, -1], [200, 100])
 print(X_train.head(3).to_string())
 
 # %%
-# The pipeline
+# The detector
 # ------------
-# ``TableEncoder`` takes the data frame as it is: numbers, text, truth values, dates and missing cells. ``AutoDetector`` behind it needs no
-# settings.
+# ``TableDetector`` takes the data frame as it is: numbers, text, truth values, dates and missing cells. It needs no settings.
 
 
 def detector():
-    """The pipeline."""
-    return make_pipeline(rk.TableEncoder(), rk.AutoDetector())
+    """The detector."""
+    return rk.TableDetector()
 
 
 # %%

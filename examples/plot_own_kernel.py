@@ -22,14 +22,11 @@ checked = {"00:05, load 5": [0.08, 5.0], "23:55, load 5": [23.92, 5.0], "12:00, 
 # -----------
 # A kernel is a class with one formula in ``__call__``: X in the rows of the matrix, Z in its columns, ``Z=None`` for Z = X. This one is
 # the product of a periodic kernel of the hour and an RBF kernel of the load. The constructor stores its parameters unchanged, so that
-# ``clone`` and a grid search can find them. It does not accept sparse samples, and says so.
+# ``clone`` and a grid search can find them.
 
 
 class Clock(rk.kernels.Kernel):
     """k = exp(-2 sin²(pi (h - h') / 24) / width² - (v - v')² / 2) of hours h and loads v."""
-
-    accepts_sparse = False
-    positive_definite = True
 
     def __init__(self, width=0.5):
         self.width = width

@@ -15,14 +15,14 @@ from refkernel.plot import ExplanationDisplay
 
 wine = load_wine(as_frame=True)
 normal = wine.data[wine.target == 1]
-detector = rk.AutoDetector(false_alarm_rate=0.1).fit(normal)
+row = normal.iloc[[7]].copy()
+detector = rk.AutoDetector(false_alarm_rate=0.1).fit(normal.drop(index=row.index))
 
 # %%
 # A typing error
 # --------------
-# A row of the training table, with its alcohol content typed ten times too large.
+# A new row, with its alcohol content typed ten times too large.
 
-row = normal.iloc[[7]].copy()
 row["alcohol"] *= 10
 why = rk.explain(detector, row)
 print(f"label {detector.predict(row)[0]}, p = {detector.p_values(row)[0]:.3f}")

@@ -19,9 +19,7 @@ import scipy.linalg  # noqa: F401 (its BLAS must be loaded to be limited)
 from threadpoolctl import threadpool_limits
 
 import refkernel as rk
-from refkernel._jit import compiler
 
-compiler.patience = 0.0  # the tests are about compiled code; test_jit.py compares it with interpreted code
 threadpool_limits(1, user_api="blas")  # the problems are small and the tests run in parallel: threads would only wait for each other
 
 TASKS = ("iris_1", "seeds_2", "sonar_1")

@@ -24,7 +24,6 @@ from refkernel.experiments.article.tables import (
     printed,
     read_rows,
     summarise,
-    to_latex,
     to_markdown,
     write_tables,
 )
@@ -148,20 +147,14 @@ def test_every_row_has_a_bold_best_in_every_block_and_ties_at_one_decimal_share_
 
 def markdown_cells(text):
     lines = [line.strip("| \n").split(" | ") for line in text.splitlines() if line.startswith("|")]
-    return lines[0][1:], {line[0]: line[1:] for line in lines[2:]}, "**"
+    return lines[0][1:], {line[0]: line[1:] for line in lines[2:]}
 
 
-def latex_cells(text):
-    lines = [line.removesuffix(r" \\").split(" & ") for line in text.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
-    return [re.sub(r"\\textbf{(.*)}", r"\1", name) for name in lines[0][1:]], {line[0]: line[1:] for line in lines[1:]}, r"\textbf"
-
-
-@pytest.mark.parametrize(("write", "read"), [(to_markdown, markdown_cells), (to_latex, latex_cells)])
 @pytest.mark.parametrize(("tasks", "variants"), [(ARTICLE_TASKS, VARIANTS), (("Ion2", "Iris3"), ("case4", "base", "case7"))])
-def test_the_numbers_written_are_the_numbers_read(rows, write, read, tasks, variants):
+def test_the_numbers_written_are_the_numbers_read(rows, tasks, variants):
     summary = summarise(rows(tasks=tasks, variants=variants))
     for table in article_tables(summary):
-        names, cells, strong = read(write(table))
+        names, cells = markdown_cells(to_markdown(table))
         assert names == [VARIANT_NAMES[v] for v in VARIANTS if v in variants]
         assert list(cells) == [*(task for task in ARTICLE_TASKS if task in tasks), AVERAGE]
         for task, line in cells.items():
@@ -169,38 +162,28 @@ def test_the_numbers_written_are_the_numbers_read(rows, write, read, tasks, vari
                 numbers = [float(n) for n in re.findall(NUMBER, text)]
                 expected = [frame.loc[task, variant] for frame in (table.gmean, table.std, table.rank)]
                 np.testing.assert_allclose(numbers, expected, atol=0.0501)
-                assert (strong in text) == table.bold.loc[task, variant]
+                assert ("**" in text) == table.bold.loc[task, variant]
 
 
-def test_latex_columns_add_up(rows):
-    for table in article_tables(summarise(rows(tasks=("Iris1",), variants=("base", "case2", "case4")))):
-        text = to_latex(table)
-        assert r"\begin{tabular}{|c||c|c||c|}" in text
-        assert sum(int(n) for n in re.findall(r"multicolumn{(\d)}", text)) == 3
-
-
-def test_the_folder_tables_holds_every_table_in_three_forms_and_the_plain_numbers(rows, tmp_path):
+def test_the_folder_tables_holds_every_table_and_the_plain_numbers(rows, tmp_path):
     rows().to_csv(tmp_path / "rows.csv", index=False)
     written = write_tables(tmp_path)
-    expected = {f"{c}_{r}.{kind}" for c in ARTICLE_CLASSIFIERS for r in ROUTES for kind in ("csv", "md", "tex")} | {
-        "comparison.csv",
-        "averages.csv",
-    }
+    expected = {f"{c}_{r}.md" for c in ARTICLE_CLASSIFIERS for r in ROUTES} | {"comparison.csv", "averages.csv"}
     assert {path.name for path in written} == {path.name for path in (tmp_path / "tables").iterdir()} == expected
     cells = read_csv(tmp_path / "tables" / "comparison.csv")
     np.testing.assert_allclose(cells["gmean"], summarise(read_rows(tmp_path))["gmean"], atol=1e-4)
-    table = read_csv(tmp_path / "tables" / "svdd_kernel.csv", index_col=0)
-    assert list(table.columns) == list(VARIANT_NAMES.values())
-    assert list(table.index) == [*ARTICLE_TASKS, AVERAGE]
+    names, lines = markdown_cells((tmp_path / "tables" / "svdd_kernel.md").read_text(encoding="utf-8"))
+    assert names == list(VARIANT_NAMES.values())
+    assert list(lines) == [*ARTICLE_TASKS, AVERAGE]
     assert write_tables(tmp_path) == written
 
 
 def test_a_single_run_has_no_deviation_and_a_missing_cell_a_dash(rows):
     table = rows(tasks=("Iris1", "Iris2"), variants=("base", "case1"), runs=1)
     table = table[~((table["task"] == "Iris2") & (table["variant"] == "case1"))]
-    texts = article_tables(summarise(table))[0].texts()
-    assert re.fullmatch(r"\d+\.\d \(\d+\.\d\)", texts.loc["Iris1", "Base"])
-    assert texts.loc["Iris2", "Case 1"] == "–"
+    found = article_tables(summarise(table))[0]
+    assert re.fullmatch(r"(\*\*)?\d+\.\d(\*\*)? \(\d+\.\d\)", found.text("Iris1", "base"))
+    assert found.text("Iris2", "case1") == "–"
 
 
 def test_a_folder_without_rows_is_refused_with_the_way_out(tmp_path):

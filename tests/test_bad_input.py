@@ -11,7 +11,7 @@ import refkernel as rk
 from refkernel.kernels import Sigmoid
 
 MODELS = [rk.SVDD(), rk.OneClassSVM()]
-MAPS = [rk.ReferenceMap(), rk.NPT()]
+MAPS = [rk.ReferenceMap()]
 ESTIMATORS = [*MODELS, *MAPS, rk.ReferenceKernel(), rk.TargetScaler()]
 
 every_model = pytest.mark.parametrize("model", MODELS, ids=repr)

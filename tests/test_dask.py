@@ -85,7 +85,7 @@ def test_results_are_lazy_and_those_of_the_rows(X, model, kind):
         np.testing.assert_array_equal(lazy.compute(), function(X))
     features = fitted.kernel_.fit(X)
     mapped = rk.ReferenceMap(references=X[::1000]).fit(X).transform(rows)
-    np.testing.assert_allclose(mapped.compute(), features.features(X), atol=1e-12)
+    np.testing.assert_allclose(mapped.compute(), features._features(X), atol=1e-12)
 
 
 def test_labels_and_weights_may_be_dask_arrays(X, model):
@@ -122,6 +122,14 @@ def test_a_missing_value_in_a_partition_is_named_by_its_row(X, model):
         model.fit(da.from_array(spoilt, chunks=(7000, 4)))
 
 
+def test_complex_and_masked_cells_of_a_partition_are_refused(X, model):
+    rows = da.from_array(X[:3000], chunks=(1000, 4))
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        model.fit(rows + 1j)
+    with pytest.raises(ValueError, match="holds nan"):
+        model.fit(da.ma.masked_greater(rows, X[2500].max()))
+
+
 @pytest.fixture
 def cluster():
     distributed = pytest.importorskip("distributed")
@@ -133,7 +141,7 @@ def cluster():
 
 
 def test_a_worker_that_dies_costs_time_and_not_the_answer(X, model, cluster, monkeypatch):
-    from refkernel._explicit.search import Search
+    from refkernel.large.smoothed_newton import Search
 
     expected = model.fit(X).decision_function(X)
     usual, killed = Search._pass, []

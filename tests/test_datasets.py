@@ -13,7 +13,7 @@ import pytest
 import requests
 from scipy.io import savemat
 
-from refkernel.datasets import DataError, DownloadError, authors, embedded, list_tasks, load_task, published, tasks
+from refkernel.datasets import DataError, DownloadError, list_tasks, load_task, published, tasks
 
 EMBEDDED = ["Iris1", "Iris2", "Iris3", "Seed1", "Seed2", "Seed3", "Ion1", "Ion2", "Son1", "Son2"]
 ALL = [*EMBEDDED, "Bank1", "Bank2", "Happ1", "Happ2"]
@@ -62,9 +62,9 @@ def test_an_embedded_split_has_the_printed_sizes(name, split):
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_splits_are_disjoint_cover_all_rows_and_hold_70_percent_of_each_class(dataset):
     """Every row is in training or in test, once, and each class is cut at 70 %, to the nearest row."""
-    _, classes = embedded.raw(dataset)
+    _, classes = tasks.embedded_data(dataset)
     for split in range(5):
-        train, test = embedded.split_rows(classes, split)
+        train, test = tasks.split_rows(classes, split)
         assert sorted([*train, *test]) == list(range(classes.size))
         for name in set(classes.tolist()):
             size = sum(classes == name)
@@ -74,16 +74,16 @@ def test_splits_are_disjoint_cover_all_rows_and_hold_70_percent_of_each_class(da
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_the_five_splits_differ(dataset):
     """No two splits of a data set train on the same rows."""
-    _, classes = embedded.raw(dataset)
-    assert len({tuple(embedded.split_rows(classes, split)[0].tolist()) for split in range(5)}) == 5
+    _, classes = tasks.embedded_data(dataset)
+    assert len({tuple(tasks.split_rows(classes, split)[0].tolist()) for split in range(5)}) == 5
 
 
 def test_splits_are_the_same_on_every_machine():
     """A split is fixed for good: these digests were taken when the splits were made."""
     digests = {}
     for dataset in DATASETS:
-        _, classes = embedded.raw(dataset)
-        rows = ";".join(" ".join(map(str, embedded.split_rows(classes, split)[0])) for split in range(5))
+        _, classes = tasks.embedded_data(dataset)
+        rows = ";".join(" ".join(map(str, tasks.split_rows(classes, split)[0])) for split in range(5))
         digests[dataset] = hashlib.sha256(rows.encode()).hexdigest()[:16]
     assert digests == {
         "Iris": "b553c468b83aa39a",
@@ -97,8 +97,8 @@ def test_splits_are_the_same_on_every_machine():
 def test_an_embedded_split_is_standardised_by_its_training_targets(name):
     """Each feature is (x - mean) / deviation, ddof 1, of the raw training targets, in training and in test; constant ones are gone."""
     info = tasks.TASKS[name]
-    X, classes = embedded.raw(info.dataset)
-    train, test = embedded.split_rows(classes, 2)
+    X, classes = tasks.embedded_data(info.dataset)
+    train, test = tasks.split_rows(classes, 2)
     task, kept = load_task(name, 2), 0
     for column in X.T:
         known = [column[row] for row in train if classes[row] == info.target]
@@ -136,7 +136,7 @@ def test_the_list_names_the_tasks_with_their_sizes(splits, names):
         *_, total, d = PRINTED[task.name]
         assert (task.n_targets + task.n_outliers, task.n_features, task.embedded) == (total, d, task.name in EMBEDDED)
         if task.embedded:
-            _, classes = embedded.raw(task.dataset)
+            _, classes = tasks.embedded_data(task.dataset)
             assert task.n_targets == sum(classes == task.target)
 
 
@@ -151,7 +151,7 @@ def test_the_list_names_the_tasks_with_their_sizes(splits, names):
         (("Seed1", -1), {"splits": "authors"}, ["split=-1", "0 to 4"]),
         (("Seed1", 1.0), {}, ["split=1.0", "0 to 4"]),
         (("Seed1", True), {}, ["split=True", "0 to 4"]),
-        (("Seed1",), {"splits": "mine"}, ["mine", "embedded, authors"]),
+        (("Seed1",), {"splits": "mine"}, ["mine", "embedded", "authors"]),
         (("Seed1",), {"data_dir": "somewhere"}, ["somewhere", 'splits="authors"']),
     ],
 )
@@ -164,7 +164,7 @@ def test_what_is_not_there_is_named_with_what_is(args, options, said):
 
 def test_list_tasks_refuses_unknown_splits():
     """list_tasks knows embedded and authors only, and says so."""
-    with pytest.raises(ValueError, match=r"splits='theirs' is unknown.*embedded, authors"):
+    with pytest.raises(ValueError, match=r"splits='theirs' must be one of .*embedded.*authors"):
         list_tasks("theirs")
 
 
@@ -180,13 +180,13 @@ def authors_folder():
 
 def test_every_task_has_a_checksum():
     """The files of the 14 tasks are those of the checksum table."""
-    assert sorted(task.authors_file for task in list_tasks("authors")) == sorted(authors.SHA256)
+    assert sorted(task.authors_file for task in list_tasks("authors")) == sorted(published.AUTHORS.digests)
 
 
 def test_the_checksums_are_the_published_ones(authors_folder):
     """The table in the code is the one that was published with the files."""
     lines = (authors_folder / "SHA256SUMS").read_text().splitlines()
-    assert {name: digest for digest, name in (line.split() for line in lines)} == authors.SHA256
+    assert {name: digest for digest, name in (line.split() for line in lines)} == published.AUTHORS.digests
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -214,7 +214,7 @@ def fake_sets(seed=0):
 
 def ask(monkeypatch, url):
     """Let downloads ask another server."""
-    monkeypatch.setattr(authors, "FILES", dataclasses.replace(authors.FILES, base_url=url))
+    monkeypatch.setattr(published, "AUTHORS", dataclasses.replace(published.AUTHORS, base_url=url))
 
 
 @pytest.fixture
@@ -222,7 +222,7 @@ def good(tmp_path, monkeypatch):
     """The bytes of a file that takes the place of Iris1's, with nothing in the environment but an empty cache."""
     savemat(tmp_path / "made.mat", fake_sets())
     content = (tmp_path / "made.mat").read_bytes()
-    monkeypatch.setitem(authors.SHA256, IRIS, hashlib.sha256(content).hexdigest())
+    monkeypatch.setitem(published.AUTHORS.digests, IRIS, hashlib.sha256(content).hexdigest())
     monkeypatch.delenv("REFKERNEL_DATA", raising=False)
     monkeypatch.setenv("REFKERNEL_CACHE", str(tmp_path / "cache"))
     ask(monkeypatch, "http://127.0.0.1:9/never-asked/")
@@ -319,7 +319,7 @@ def test_a_download_that_fails_leaves_nothing_and_says_what_to_do(server, monkey
     with pytest.raises(DownloadError) as caught:
         load_task("Iris1", splits="authors")
     assert all(
-        part in str(caught.value) for part in (IRIS, authors.FILES.base_url, "try again", "data_dir", "--data-dir", "REFKERNEL_DATA")
+        part in str(caught.value) for part in (IRIS, published.AUTHORS.base_url, "try again", "data_dir", "--data-dir", "REFKERNEL_DATA")
     )
     assert caught.value.__cause__ is not None
     assert cached() == []
@@ -375,4 +375,4 @@ def test_the_cache_is_the_users_by_default(monkeypatch):
     """Without REFKERNEL_CACHE files go where pooch keeps a user's caches, under our name."""
     monkeypatch.delenv("REFKERNEL_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(Path.home() / "elsewhere"))
-    assert "refkernel" in published.cache_folder(authors.FILES._pooch).parts
+    assert "refkernel" in published.AUTHORS.cache_folder().parts

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import refkernel as rk
-from refkernel.ellipsoid import ESVDD
+from refkernel.classifiers.ellipsoid import ESVDD
 
 every_seed = pytest.mark.parametrize("seed", [0, 1, 2])
 

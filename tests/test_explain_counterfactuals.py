@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import refkernel as rk
-from refkernel.explanations import Change
+from refkernel.detectors.explain import Change
 
 MODELS = [
     rk.SVDD(rk.RBF(1.0), nu=0.1),

@@ -42,8 +42,8 @@ def test_bars_lead_from_the_baseline_to_the_score_of_the_row(model):
 
 def test_features_beyond_the_limit_are_one_bar():
     values = np.array([-5.0, 0.1, 0.2, -3.0, 0.3])
-    display = ExplanationDisplay(values=values, names=list("abcde"), baseline=1.0).plot(most=3)
+    display = ExplanationDisplay(values=values, names=list("abcde"), baseline=1.0, most=3).plot()
     assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["a", "d", "3 others"]
     assert display.bars_[-1].get_width() == pytest.approx(0.6)
     with pytest.raises(ValueError, match="most=0"):
-        display.plot(most=0)
+        ExplanationDisplay(values=values, names=list("abcde"), baseline=1.0, most=0).plot()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from refkernel.explanations.normal import Normal, written
-from refkernel.explanations.reasons import OutsideRanges, reasons, worst_features
+from refkernel.detectors.explain.normal import Normal, written
+from refkernel.detectors.explain.reasons import row_reasons, worst_features
 
 MASS = Normal(2700.0, 6300.0, typical=4050.0)
 ISLAND = Normal(levels=("Biscoe", "Dream", "Torgersen"))
@@ -24,40 +24,44 @@ def test_the_worst_features_come_first_and_none_that_counts_for_the_row(count):
 def test_reasons_name_the_value_and_what_is_normal():
     values = np.array([[-4.0, -1.0], [-0.5, -2.0], [0.1, -2.0]])
     cells = [np.array([3.75, 4000.0, np.nan]), np.array(["Dream", "Rome", None], dtype=object)]
-    found = reasons(["body_mass_g", "island"], values, cells, [MASS, ISLAND], 2)
-    assert found.tolist() == [
+    found = row_reasons(["body_mass_g", "island"], values, cells, [MASS, ISLAND], 2)
+    assert [[str(reason) for reason in mine] for mine in found] == [
         ["body_mass_g = 3.75 (normal: 2,700 … 6,300)", "island = Dream (within Biscoe, Dream, Torgersen)"],
         ["island = Rome (normal: Biscoe, Dream, Torgersen)", "body_mass_g = 4,000 (within 2,700 … 6,300)"],
-        ["island = missing (normal: Biscoe, Dream, Torgersen)", ""],
+        ["island = missing (normal: Biscoe, Dream, Torgersen)"],
     ]
 
 
+WIND = Normal(0.0, 1048.0, typical=8.0, middle=(0.0, 26.0))
+
+
+@pytest.mark.parametrize(
+    ("cell", "text", "never"),
+    [
+        (25.0, "wind = 25 (within 0 … 26)", False),
+        (60.0, "wind = 60 (normal: 0 … 26, extremes 0 … 1,048)", False),
+        (2000.0, "wind = 2,000 (normal: 0 … 26, extremes 0 … 1,048)", True),
+        (np.nan, "wind = missing (normal: 0 … 26, extremes 0 … 1,048)", False),
+    ],
+)
+def test_normal_is_what_most_of_training_had_and_extremes_are_said_apart(cell, text, never):
+    ((reason,),) = row_reasons(["wind"], np.array([[-1.0]]), [np.array([cell])], [WIND], 3)
+    assert str(reason) == text
+    assert reason.outside is never
+
+
+def test_a_reason_that_counts_less_than_a_tenth_of_the_first_is_not_shown():
+    values = np.array([[-10.0, -1.0, -0.99], [-0.5, -10.0, 0.1], [-0.1, -0.02, -0.009]])
+    cells = [np.zeros(3)] * 3
+    found = row_reasons(["a", "b", "c"], values, cells, [Normal(0.0, 1.0)] * 3, 3)
+    assert [[reason.column for reason in mine] for mine in found] == [["a", "b"], ["b"], ["a", "b"]]
+
+
 def test_a_feature_of_unknown_range_is_named_with_its_value():
-    found = reasons(["a", "b"], np.array([[-1.0, -2.0]]), [np.array([0.25]), np.array(["red"], dtype=object)], [None, None], 3)
-    assert found.tolist() == [["b = red", "a = 0.25", ""]]
-
-
-def test_a_whole_column_in_another_unit_is_recognised():
-    seen = OutsideRanges(["body_mass_g", "island"], [MASS, ISLAND])
-    masses = np.random.default_rng(0).uniform(2.7, 6.3, 133)
-    for part in np.array_split(masses, 3):
-        seen.add([part, np.full(part.size, "Dream", dtype=object)])
-    assert seen.rows == 133
-    [note] = seen.notes()
-    assert note.startswith("body_mass_g: all 133 rows outside 2,700 … 6,300: values about ")
-    assert note.endswith(" times smaller than in training. Another unit?")
-    assert 800 < float(note.split("about ")[1].split(" ")[0].replace(",", "")) < 1250
-
-
-def test_some_rows_outside_are_counted_and_few_are_not_worth_a_note():
-    seen = OutsideRanges(["a", "b", "c"], [Normal(0.0, 1.0), Normal(0.0, 1.0), None])
-    inside, a = np.full(20, 0.5), np.full(20, 0.5)
-    a[:7] = 2.0
-    b = inside.copy()
-    b[0] = -1.0
-    seen.add([a, b, inside])
-    assert seen.outside.tolist() == [7, 1, 0]
-    assert seen.notes() == ["a: 7 of 20 rows outside 0 … 1"]
+    (found,) = row_reasons(
+        ["a", "b"], np.array([[-1.0, -2.0]]), [np.array([0.25]), np.array(["red"], dtype=object)], [Normal(), Normal()], 3
+    )
+    assert [str(reason) for reason in found] == ["b = red", "a = 0.25"]
 
 
 def test_levels_that_training_did_not_have_count_as_outside_and_missing_cells_do_not():

@@ -11,9 +11,12 @@ from sklearn.preprocessing import StandardScaler
 
 import refkernel as rk
 from exact import read_csv
-from refkernel.explanations.comparison import Comparison
-from refkernel.explanations.explanation import Explainer
-from refkernel.tables import CsvFormat, Recipe, Rows, fit_file, load_table_model, score_file
+from refkernel.detectors.explain.explanation import Explainer
+from refkernel.detectors.explain.normal import written
+from refkernel.detectors.explain.reasons import Comparison
+from refkernel.tabular.fitting import fit_file
+from refkernel.tabular.readers import ReadOptions, open_table
+from refkernel.tabular.scoring import load_table_model, score_file
 
 pytest.importorskip("skops")
 pytest.importorskip("typer")
@@ -26,21 +29,32 @@ def penguins(n, seed):
     return pd.DataFrame({"island": island, "bill_mm": rng.normal(44.0, 4.0, n).round(1), "body_mass_g": mass, "setpoint": 100})
 
 
-@pytest.fixture(scope="module", params=["auto", "svdd", "ocsvm"])
+DETECTORS = {
+    "auto": None,
+    "svdd": rk.SVDD(rk.RBF(1.0)),
+    "references": rk.SVDD(rk.ReferenceKernel(rk.RBF(10.0), "case2", random_state=0)),
+    "ocsvm": rk.OneClassSVM(rk.RBF(1.0)),
+}
+
+
+@pytest.fixture(scope="module", params=DETECTORS.values(), ids=DETECTORS)
 def saved(request, tmp_path_factory):
     """A model of refkernel fit, of each kind."""
     folder = tmp_path_factory.mktemp("explain")
     penguins(200, 0).to_csv(folder / "train.csv", index=False)
-    fitted = fit_file(
-        folder / "train.csv", Recipe(request.param, references="auto" if request.param != "ocsvm" else "none"), Rows(), CsvFormat()
-    )
-    rk.save(fitted.model, folder / "model.rk", about=fitted.about)
-    return load_table_model(folder / "model.rk")
+    return fitted_file(request.param, folder)
+
+
+def fitted_file(detector, folder):
+    """The model of train.csv, by way of a file."""
+    model = rk.TableDetector(detector)
+    fit_file(model, folder / "train.csv")
+    return load_table_model(model.save(folder / "model.rk"))
 
 
 def scored(saved, table, tmp_path, **options):
     table.to_csv(tmp_path / "new.csv", index=False)
-    result = score_file(saved, tmp_path / "new.csv", tmp_path / "scores.csv", **options)
+    result = score_file(saved, open_table(tmp_path / "new.csv", ReadOptions()), tmp_path / "scores.csv", **options)
     return result, read_csv(tmp_path / "scores.csv", keep_default_na=False)
 
 
@@ -86,7 +100,7 @@ def test_a_column_in_another_unit_is_named_for_the_whole_table(saved, tmp_path):
     table = penguins(133, 4)
     table["body_mass_g"] /= 1000.0
     result, written = scored(saved, table, tmp_path, explain=1)
-    [note] = result.outside
+    [note] = result.monitor.outside()
     assert note.startswith("body_mass_g: all 133 rows outside ")
     assert "times smaller than in training. Another unit?" in note
     assert (written["label"] == -1).all()
@@ -124,7 +138,9 @@ def test_values_of_a_table_model_sum_to_its_scores_and_contradictions_go_to_thei
     assert why.names == tuple(X.columns)
     np.testing.assert_allclose(why.scores, saved.model.score_samples(X), atol=1e-9 * max(1.0, abs(why.baseline)))
     assert why.values[0, 3] != 0.0
-    if saved.about["recipe"]["model"] != "svdd":  # its references are draws, which differ in every column
+    if not hasattr(
+        getattr(saved.model.detector_, "kernel_", None), "references_"
+    ):  # its references are draws, which differ in every column
         assert (why.values[2:, 3] == 0.0).all()
 
 
@@ -178,21 +194,18 @@ def test_a_broken_combination_of_normal_values_is_named_with_both_columns(model,
     """The flipper of a large bird on a small one: reasons name the flipper and a column of the bird, and no range that is satisfied."""
     train, _ = two_species(300, 0)
     train.to_csv(tmp_path / "train.csv", index=False)
-    fitted = fit_file(
-        tmp_path / "train.csv", Recipe(model, references="auto" if model == "auto" else "none", scale=None), Rows(), CsvFormat()
-    )
-    rk.save(fitted.model, tmp_path / "model.rk", about=fitted.about)
+    saved = fitted_file(DETECTORS[model], tmp_path)
     rows, large = two_species(100, 1)
     rows = rows[~large].assign(flipper_length_mm=219.0)
     bulk = train.quantile([0.02, 0.98])
     rows = rows[((rows >= bulk.iloc[0]) & (rows <= bulk.iloc[1])).all(axis=1)]  # single values are clearly normal
-    _, found = scored(load_table_model(tmp_path / "model.rk"), rows, tmp_path, explain=2)
+    _, found = scored(saved, rows, tmp_path, explain=2)
     flagged = found[found["label"] == -1]
     assert len(flagged) >= 0.5 * len(rows)
     first = flagged["reason_1"]
     assert first.str.contains("normal alone, but not in combination with ").mean() >= 0.9
     assert first.str.contains("flipper_length_mm = 219").mean() >= 0.9
-    change = rk.counterfactuals(fitted.model, rows.iloc[flagged.index[:5]]).sentences()
+    change = rk.counterfactuals(saved.model, rows.iloc[flagged.index[:5]]).sentences()
     assert all(any("flipper_length_mm" in text and "in combination with the other values" in text for text in texts) for texts in change)
 
 
@@ -200,8 +213,29 @@ def test_a_broken_combination_of_normal_values_is_named_with_both_columns(model,
 def test_a_value_that_is_unusual_by_itself_is_not_called_a_combination(model, tmp_path):
     train, _ = two_species(300, 0)
     train.to_csv(tmp_path / "train.csv", index=False)
-    fitted = fit_file(tmp_path / "train.csv", Recipe(model), Rows(), CsvFormat())
-    rk.save(fitted.model, tmp_path / "model.rk", about=fitted.about)
+    saved = fitted_file(DETECTORS[model], tmp_path)
     rows = two_species(30, 1)[0].assign(body_mass_g=9_000.0)
-    _, found = scored(load_table_model(tmp_path / "model.rk"), rows, tmp_path, explain=2)
+    _, found = scored(saved, rows, tmp_path, explain=2)
     assert found["reason_1"].str.startswith("body_mass_g = 9,000 (normal: ").all()
+
+
+@pytest.mark.parametrize("model", ["auto", "svdd"])
+def test_one_fault_in_training_does_not_make_its_sensor_normal_everywhere(model):
+    """A wind of 1,048 in training, 98 % of which is below 26: 60 is said to be outside of what is normal."""
+    rng = np.random.default_rng(0)
+    train = pd.DataFrame({"wind": np.abs(9.0 * rng.normal(size=400)), "temperature": rng.normal(80.0, 4.0, 400)})
+    train.loc[7, "wind"] = 1_048.0
+    detector = rk.TableDetector(DETECTORS[model]).fit(train)
+    ((first, *_),) = detector.reasons(pd.DataFrame({"wind": [60.0], "temperature": [80.0]}))
+    assert first.column == "wind"
+    low, high = np.quantile(train["wind"], [0.01, 0.99])
+    assert float(first.normal.split(" … ")[1]) == pytest.approx(high, rel=1e-3)
+    assert first.why == f"normal: {first.normal}, extremes {written(train['wind'].min())} … 1,048"
+    assert detector.explain(pd.DataFrame({"wind": [60.0], "temperature": [80.0]})).normals[0].usual == pytest.approx((low, high))
+
+
+def test_a_calibrated_detector_in_a_table_has_reasons():
+    detector = rk.TableDetector(rk.ConformalDetector(rk.SVDD(rk.RBF(1.0)), method="cv", cv=3, random_state=0)).fit(penguins(200, 0))
+    row = penguins(1, 1).assign(bill_mm=90.0)
+    assert detector.reasons(row)[0][0].column == "bill_mm"
+    assert detector.explain(row).worst(1)[0, 0] == 1

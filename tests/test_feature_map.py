@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import refkernel as rk
-from refkernel import _blocks
+from refkernel._core import blocks as _blocks
 from refkernel.kernels import RBF, Laplacian, Linear, Pairwise, Polynomial, Sigmoid
 
 KERNELS = [RBF(1.0), RBF(scale=0.1), RBF(sigma=2.0), Laplacian(), Linear(), Polynomial(2), Pairwise("cosine")]
@@ -88,7 +88,7 @@ def test_centred_features_of_the_references_have_mean_zero_and_the_eigenvalues_a
 @every_seed
 @pytest.mark.parametrize("center", [True, False])
 def test_npt_is_the_map_of_case_1(seed, center, samples):
-    """NPT, references="training" and "case1" are one map, also when known outliers are in X."""
+    """references="training", which NPT is an alias of, and "case1" are one map, also when known outliers are in X."""
     X, y = samples(20, 3, seed), np.where(np.arange(20) % 5 == 0, -1, 1)
     maps = [rk.NPT(center=center), rk.ReferenceMap(center=center), rk.ReferenceMap(references="case1", center=center, random_state=3)]
     products = [m.fit(X, y).kernel_matrix(X) for m in maps]
@@ -156,7 +156,6 @@ def test_map_speaks_pandas(samples):
     assert list(out.index) == list(X.index)
     assert list(fitted.feature_names_in_) == ["a", "b", "c"]
     np.testing.assert_array_equal(out.to_numpy(), rk.ReferenceMap().fit(X).transform(X))
-    assert list(rk.NPT().fit(X).get_feature_names_out()[:1]) == ["npt0"]
 
 
 def two_rings(n, seed):
@@ -209,9 +208,9 @@ def test_fit_leaves_parameters_and_data_alone(samples):
     fitted.transform(X)
     np.testing.assert_array_equal(X, before)
     assert fitted.kernel is kernel
-    assert kernel.sigma is None
+    assert not hasattr(kernel, "sigma_")
     assert fitted.references == "subset"
-    assert fitted.kernel_.sigma is not None
+    assert fitted.kernel_.sigma_ is not None
 
 
 @every_seed
@@ -282,4 +281,14 @@ def test_rows_shared_between_threads_give_the_same_map(samples, monkeypatch, spa
     monkeypatch.setattr(_blocks, "MANY_ENTRIES", 0)
     # products of other shapes are summed in another order: rounding, times the whitening of eigenvalues down to 1e-6
     np.testing.assert_allclose(fitted.transform(X), expected, rtol=0, atol=1e-9)
-    assert not rk.kernels.Function(np.dot).thread_safe
+    assert not rk.kernels.Function(np.dot)._thread_safe
+
+
+def test_references_that_do_not_fit_into_memory_say_what_to_do(samples, monkeypatch):
+    """Before anything large is allocated; as a map and as a classifier's kernel."""
+    monkeypatch.setattr("refkernel._core.factor.physical_memory", lambda: 2**20)
+    X = samples(400, 2, 0)
+    for model in (rk.ReferenceMap(), rk.SVDD(rk.ReferenceKernel())):
+        with pytest.raises(MemoryError, match=r"400 references .*rk\.references\.Subset\(1000\).*make_pipeline\(rk\.ReferenceMap"):
+            model.fit(X)
+    rk.SVDD(rk.ReferenceKernel(references=rk.references.Subset(20), random_state=0)).fit(X)

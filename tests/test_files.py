@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from refkernel import _files
-from refkernel._files import append_text, replacing, write_bytes, write_text
+from refkernel._core import files as _files
+from refkernel._core.files import append_text, replacing, write_bytes, write_text
 
 OLD, LIMIT = "what was there before", 4096
 
@@ -113,3 +113,20 @@ def test_a_replaced_file_keeps_its_mode_and_a_link_stays_a_link(path):
     assert link.is_symlink()
     assert path.read_text() == "new"
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_run_for_the_same_file(path):
+    """Not what another process may still be writing, nor what belongs to another file."""
+    left, busy, foreign = [], [], path.parent / ".00000000-left.part"
+    for parts in (left, busy):
+        with replacing(path) as temporary:
+            temporary.write_text(OLD)
+        parts.append(temporary.with_name(temporary.name))
+        temporary.write_text("half")
+    foreign.write_text("half")
+    for abandoned in (*left, foreign):
+        os.utime(abandoned, (0, 0))
+    write_text(path, "new")
+    assert not left[0].exists()
+    assert busy[0].exists()
+    assert foreign.exists()

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import refkernel as rk
-from refkernel import _gaussian
-from refkernel._jit import compiler
+from refkernel._core import gaussian as _gaussian
 
 decimal.getcontext().prec = 40
 
@@ -45,10 +44,8 @@ def test_powers_of_integers_are_exact_and_larger_steps_never_grow():
     assert (np.diff(curve) <= 0.0).all()
 
 
-@pytest.mark.parametrize("vectors", [False, True])
-def test_exponentials_are_those_of_the_formula_by_numpy_and_by_our_powers(monkeypatch, vectors):
-    """Both ways, in place, in any memory order: within 1e-14, as an exponent of up to 40 is rounded to 7e-15."""
-    monkeypatch.setattr(_gaussian, "numpys_exp_has_vectors", lambda: vectors)
+def test_exponentials_are_those_of_the_formula():
+    """In place, in any memory order: within 1e-14, as an exponent of up to 40 is rounded to 7e-15."""
     t = -40.0 * np.random.default_rng(0).random((7, 5))
     t[2, 3] = -np.inf
     for given in (t.copy(), np.asfortranarray(t), np.pad(t, 1)[1:-1, 1:-1]):
@@ -58,28 +55,16 @@ def test_exponentials_are_those_of_the_formula_by_numpy_and_by_our_powers(monkey
     assert _gaussian.exponentials(in_place) is in_place
 
 
-@pytest.mark.parametrize(
-    ("loop", "vectors"),
-    [("AVX512_SKX", True), ("AVX512F", True), ("X86_V4", True), ("X86_V3", False), ("FMA3__AVX2", False), ("baseline(NEON)", False)],
-)
-def test_numpys_vectors_are_known_by_the_names_of_its_loops(monkeypatch, loop, vectors):
-    """As NumPy 2.0 and 2.4 name them, with and without AVX-512."""
-    monkeypatch.setattr(np.lib.introspect, "opt_func_info", lambda **_: {"exp": {"dd": {"current": loop, "available": loop}}})
-    assert _gaussian.numpys_exp_has_vectors.__wrapped__() is vectors
-
-
-@pytest.mark.parametrize("vectors", [False, True])
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, float, int])
-def test_widths_of_any_type_are_computed_in_double_precision(monkeypatch, kind, vectors):
+def test_widths_of_any_type_are_computed_in_double_precision(kind):
     """A width of 3 is the same number in every type: so are all values, to the bit."""
-    monkeypatch.setattr(_gaussian, "numpys_exp_has_vectors", lambda: vectors)
     rng = np.random.default_rng(0)
     X, Z, sigma = rng.normal(size=(30, 4)), rng.normal(size=(20, 4)), kind(3)
     for value in (
         lambda s: rk.RBF(sigma=s)(X),
         lambda s: rk.RBF(sigma=s)(X, Z),
-        lambda s: rk.RBF(sigma=s).against(Z, 30)(X),
-        lambda s: rk.RBF(sigma=s).of_squared_distances(-(X[:, :3] ** 2)),
+        lambda s: rk.RBF(sigma=s)._against(Z, 30)(X),
+        lambda s: rk.RBF(sigma=s)._of_squared_distances(-(X[:, :3] ** 2)),
         lambda s: _gaussian.sums(X, Z, s, np.ones(20)),
         lambda s: rk.ReferenceMap(rk.RBF(sigma=s), references=Z).fit(X).transform(X),
     ):
@@ -91,16 +76,16 @@ def test_widths_near_the_ends_of_doubles_give_the_formula(sigma):
     """Distances of about a width, whatever its size: no overflow or underflow on the way."""
     U = np.random.default_rng(0).normal(size=(12, 3)) / 10.0
     expected = np.exp(-((U[:, None] - U[None]) ** 2).sum(axis=2) / 2.0)
-    np.testing.assert_allclose(_gaussian.matrix(U * sigma, sigma), expected, rtol=1e-13)
+    np.testing.assert_allclose(rk.RBF(sigma=sigma)(U * sigma), expected, rtol=1e-13)
     np.testing.assert_allclose(_gaussian.sums(U * sigma, U * sigma, sigma, np.ones(12)), expected.sum(axis=1), rtol=1e-13)
 
 
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (2, 3), (33, 4), (70, 5), (130, 32)])
-def test_matrices_are_symmetric_and_those_of_the_formula(n, d):
-    """Each pair is computed once: bit-equal on both sides of a diagonal of ones, and the naive value within rounding."""
+def test_matrices_are_those_of_the_formula(n, d):
+    """A diagonal of ones, and the naive value within rounding."""
     X = np.random.default_rng(n).normal(size=(n, d)) + 100.0
-    K = _gaussian.matrix(X, 2.0)
-    np.testing.assert_array_equal(K, K.T)
+    K = rk.RBF(sigma=2.0)(X)
+    np.testing.assert_allclose(K, K.T, rtol=1e-12)
     np.testing.assert_array_equal(np.diagonal(K), 1.0)
     np.testing.assert_allclose(K, np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 8.0), rtol=1e-12)
 
@@ -128,39 +113,15 @@ def test_sums_in_threads_are_those_of_one(monkeypatch):
 
 @pytest.mark.parametrize(("m", "d", "rank"), [(1, 1, 1), (7, 3, 5), (100, 10, 1), (100, 10, 99), (130, 2, 129), (300, 40, 60)])
 def test_features_are_those_of_the_formula_and_do_not_depend_on_other_rows(m, d, rank):
-    """Strips of several sizes: the naive product within rounding, and bit for bit the same alone, in any place and among others."""
+    """Blocks of several sizes: the naive product within rounding, and bit for bit the same alone, in any place and among others."""
     rng = np.random.default_rng(m)
     X, Z, P = rng.normal(size=(1000, d)) + 3.0, rng.normal(size=(m, d)) + 3.0, rng.normal(size=(m + 1, rank))
-    found = _gaussian.features(X, Z, 1.5, P, np.empty((1000, rank)))
+    kernel = rk.RBF(sigma=1.5)
+    found = kernel._products(X, Z, P, np.empty((1000, rank)))
     K = np.exp(-((X[:, None] - Z[None]) ** 2).sum(axis=2) / 4.5)
     np.testing.assert_allclose(found, np.column_stack([K, np.ones(1000)]) @ P, rtol=1e-12, atol=1e-12 * np.abs(P).sum(axis=0).max())
     for part in (slice(0, 1), slice(17, 18), slice(999, 1000), slice(5, 801), slice(50, 97)):
-        np.testing.assert_array_equal(_gaussian.features(X[part], Z, 1.5, P, np.empty_like(found[part])), found[part])
-
-
-@pytest.mark.parametrize("rank", [1, 2, 50])
-def test_features_have_the_same_bits_interpreted_compiled_and_in_threads(rank, monkeypatch):
-    """A model gives a row one answer, whether or not its functions are compiled yet."""
-    rng = np.random.default_rng(0)
-    X, Z, P = rng.normal(size=(500, 6)), rng.normal(size=(60, 6)), rng.normal(size=(61, rank))
-    monkeypatch.setattr(compiler, "patience", 0.0)
-    compiled = _gaussian.features(X, Z, 1.0, P, np.empty((500, rank)))
-    monkeypatch.setattr(_gaussian, "MANY_ENTRIES", 1)
-    np.testing.assert_array_equal(_gaussian.features(X, Z, 1.0, P, np.empty((500, rank))), compiled)
-    monkeypatch.setattr(_gaussian, "_features", getattr(_gaussian._features, "py_func", _gaussian._features))
-    monkeypatch.setattr(_gaussian, "extend", getattr(_gaussian.extend, "py_func", _gaussian.extend))
-    np.testing.assert_array_equal(_gaussian.features(X, Z, 1.0, P, np.empty((500, rank))), compiled)
-
-
-@pytest.mark.parametrize("columns", [2, 4])
-def test_features_of_other_shapes_are_refused(columns):
-    """Compiled code is never reached with shapes that do not fit."""
-    X, Z, P = np.ones((200, columns)), np.eye(3), np.ones((4, 2))
-    with pytest.raises(ValueError, match="were expected"):
-        _gaussian.features(X, Z, 1.0, P, np.empty((200, 2)))
-    for projection, out in ((P[:3], np.empty((200, 2))), (P, np.empty((200, columns + 1))), (P, np.empty((199, 2)))):
-        with pytest.raises(ValueError, match="were expected"):
-            _gaussian.features(np.ones((200, 3)), Z, 1.0, projection, out)
+        np.testing.assert_array_equal(kernel._products(X[part], Z, P, np.empty_like(found[part])), found[part])
 
 
 def test_features_go_wherever_an_array_can_be_written():
@@ -168,22 +129,22 @@ def test_features_go_wherever_an_array_can_be_written():
     rng = np.random.default_rng(0)
     X, Z, P = rng.normal(size=(300, 3)), rng.normal(size=(20, 3)), rng.normal(size=(21, 4))
     kernel, expected = rk.RBF(sigma=1.0), np.empty((300, 4))
-    kernel.features_against(X, Z, P, expected)
+    kernel._products(X, Z, P, expected)
     unaligned = np.zeros(300 * 4 * 8 + 1, dtype=np.uint8)[1:].view(np.float64).reshape(300, 4)
-    np.testing.assert_allclose(kernel.features_against(X, Z, P, unaligned), expected, rtol=0, atol=1e-13)  # sums of 21 terms of size 1
+    np.testing.assert_allclose(kernel._products(X, Z, P, unaligned), expected, rtol=0, atol=1e-13)  # sums of 21 terms of size 1
     frozen = np.zeros((300, 4))
     frozen.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):
-        kernel.features_against(X, Z, P, frozen)
+        kernel._products(X, Z, P, frozen)
     assert not frozen.any()
 
 
 def test_a_kernel_that_overrides_rbf_keeps_its_own_features():
-    """A subclass that redefines ``against`` is mapped by its own values."""
+    """A subclass that redefines ``_against`` is mapped by its own values."""
 
     class Half(rk.RBF):
-        def against(self, Z, rows):
-            values = super().against(Z, rows)
+        def _against(self, Z, rows):
+            values = super()._against(Z, rows)
 
             def halved(X):
                 K = values(X)
@@ -193,14 +154,15 @@ def test_a_kernel_that_overrides_rbf_keeps_its_own_features():
             return halved
 
     X, P = np.random.default_rng(0).normal(size=(30, 2)), np.eye(6)[:, :5]
-    half, whole = (k.features_against(X, X[:5], P, np.empty((30, 5))) for k in (Half(sigma=1.0), rk.RBF(sigma=1.0)))
+    half, whole = (k._products(X, X[:5], P, np.empty((30, 5))) for k in (Half(sigma=1.0), rk.RBF(sigma=1.0)))
     np.testing.assert_allclose(half, 0.5 * whole, rtol=1e-12)
 
 
 def test_features_of_rows_that_overflow_are_those_of_a_far_row():
     """All kernel values of such a row are 0, and only the constant is left: neither NaN nor infinite."""
     Z, P = np.eye(3), np.arange(8.0).reshape(4, 2)
-    found = _gaussian.features(np.array([[1e200, 0.0, 0.0], [-1e308, 1e308, 0.0], [0.0, 0.0, 50.0]]), Z, 1.0, P, np.empty((3, 2)))
+    X = np.array([[1e200, 0.0, 0.0], [-1e308, 1e308, 0.0], [0.0, 0.0, 50.0]])
+    found = rk.RBF(sigma=1.0)._products(X, Z, P, np.empty((3, 2)))
     np.testing.assert_array_equal(found, np.tile(P[-1], (3, 1)))
 
 
@@ -218,5 +180,5 @@ def test_few_and_many_features_give_one_kernel(d):
     rng = np.random.default_rng(d)
     X, Z, weights = rng.normal(size=(20, d)), rng.normal(size=(30, d)), rng.random(30)
     kernel = rk.RBF(sigma=5.0)
-    np.testing.assert_allclose(kernel.sums(X, Z, weights), kernel(X, Z) @ weights, rtol=kernel.precision)
-    np.testing.assert_allclose(kernel(X), kernel(X, X.copy()), rtol=kernel.precision)
+    np.testing.assert_allclose(kernel._sums(X, Z, weights), kernel(X, Z) @ weights, rtol=kernel._precision)
+    np.testing.assert_allclose(kernel(X), kernel(X, X.copy()), rtol=kernel._precision)

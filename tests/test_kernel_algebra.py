@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from sklearn.svm import OneClassSVM as LibSVM
 
 import refkernel as rk
-from refkernel._distances import neighbour_distances
+from refkernel._core.distances import neighbour_distances
 from refkernel.kernels import RBF, Laplacian, Linear, Polynomial, Precomputed, Product, Scaled, Sum
 
 every_seed = pytest.mark.parametrize("seed", range(3))
@@ -36,7 +36,7 @@ def test_kernels_made_of_kernels_keep_the_contract(name, seed, samples):
     np.testing.assert_allclose(K, K.T, atol=1e-9)
     assert np.linalg.eigvalsh(K)[0] > -1e-8 * np.trace(K)
     np.testing.assert_allclose(ready(X[:4], X), K[:4], rtol=1e-9, atol=1e-9)
-    Phi = ready.features(X)
+    Phi = ready._features(X)
     if Phi is not None:
         np.testing.assert_allclose(Phi @ Phi.T, K, rtol=1e-9, atol=1e-9)
 
@@ -106,7 +106,7 @@ def test_a_quarter_is_scikit_learns_default_on_standardised_data():
     """The number that RBF's docstring gives."""
     X = np.random.default_rng(0).normal(size=(400, 6))
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    assert RBF(0.25).fit(X).sigma == pytest.approx(RBF(gamma="scale").fit(X).sigma, rel=1e-12)
+    assert RBF(0.25).fit(X).sigma_ == pytest.approx(RBF(gamma="scale").fit(X).sigma_, rel=1e-12)
 
 
 @every_seed
@@ -117,8 +117,8 @@ def test_the_width_by_neighbours_follows_a_naive_loop(seed, samples):
     assert neighbour_distances(X) == pytest.approx(naive, rel=1e-6)
     assert neighbour_distances(np.repeat(X, 4, axis=0)) == pytest.approx(naive, rel=1e-6)
     sigma = max(0.35 * naive[0], naive[1] / 5.0)
-    assert RBF("neighbours").fit(X).sigma == pytest.approx(sigma, rel=1e-6)
-    assert RBF("neighbours").fit(1e200 * X).sigma == pytest.approx(1e200 * sigma, rel=1e-6)
+    assert RBF("neighbours").fit(X).sigma_ == pytest.approx(sigma, rel=1e-6)
+    assert RBF("neighbours").fit(1e200 * X).sigma_ == pytest.approx(1e200 * sigma, rel=1e-6)
 
 
 def test_lone_rows_widen_the_width_until_most_have_a_neighbour_within_reach():
@@ -127,20 +127,20 @@ def test_lone_rows_widen_the_width_until_most_have_a_neighbour_within_reach():
     X = np.vstack([rng.normal(size=(180, 2)) * 0.01, rng.normal(size=(20, 2)) * 3.0])
     typical, seldom_exceeded = neighbour_distances(X)
     assert seldom_exceeded / 5.0 > 0.35 * typical
-    assert RBF().fit(X).sigma == pytest.approx(seldom_exceeded / 5.0)
+    assert RBF().fit(X).sigma_ == pytest.approx(seldom_exceeded / 5.0)
 
 
 @pytest.mark.parametrize("X", [np.ones((1, 2)), np.ones((9, 2)), np.zeros((4, 1000))], ids=["one row", "equal rows", "wide"])
 def test_a_width_of_nothing_is_one(X):
     assert neighbour_distances(X) == (0.0, 0.0)
-    assert RBF("neighbours").fit(X).sigma == 1.0
+    assert RBF("neighbours").fit(X).sigma_ == 1.0
 
 
 def test_the_default_width_is_narrow_on_samples_and_the_articles_under_a_map(samples):
     X = samples(60, 3, 0)
-    assert RBF().fit(X).sigma == RBF("neighbours").fit(X).sigma
-    assert rk.SVDD().fit(X).kernel_.sigma == RBF("neighbours").fit(X).sigma
-    assert rk.ReferenceMap().fit(X).kernel_.sigma == RBF(1.0).fit(X).sigma
+    assert RBF().fit(X).sigma_ == RBF("neighbours").fit(X).sigma_
+    assert rk.SVDD().fit(X).kernel_.sigma_ == RBF("neighbours").fit(X).sigma_
+    assert rk.ReferenceMap().fit(X).kernel_.sigma_ == RBF(1.0).fit(X).sigma_
     assert neighbour_distances(np.random.default_rng(0).normal(size=(5000, 3)))[0] > 0
 
 

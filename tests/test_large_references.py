@@ -20,7 +20,7 @@ def clusters(which, seed):
 def test_references_of_a_source_see_rare_clusters_that_uniform_draws_miss(strategy):
     rare = np.arange(4, 40)
     which = np.random.default_rng(1).choice(40, 6000, p=np.r_[np.full(4, 0.23), np.full(36, 0.08 / 36)])
-    source, new = rk.sources.open(clusters(which, 1)), clusters(np.repeat(rare, 10), 2)
+    source, new = rk.sources.open_source(clusters(which, 1)), clusters(np.repeat(rare, 10), 2)
 
     def unseen(references):
         maps = [rk.ReferenceMap(rk.RBF(sigma=2.0), references, random_state=seed).fit(source) for seed in range(3)]

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import refkernel as rk
-from refkernel._dual.classifiers import CLASSIFIERS
-from refkernel._dual.solver import solve
-from refkernel._dual.sources import Features
-from refkernel._explicit import rows, search, solver
+from refkernel._core.gram import Features
+from refkernel._core.problem import CLASSIFIERS
+from refkernel._core.solver import solve
+from refkernel.large import fit as solver
+from refkernel.large import rows
+from refkernel.large import smoothed_newton as search
 
 DATA = {
     "normal": lambda rng, Phi: Phi,

@@ -14,8 +14,8 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.utils import check_random_state
 
 import refkernel as rk
+from refkernel._core.rows import TrainingRows
 from refkernel.references import (
-    NAMES,
     FarthestFirst,
     KMeans,
     LeverageScores,
@@ -26,13 +26,12 @@ from refkernel.references import (
     Shell,
     Subset,
     Training,
-    TrainingRows,
     Uniform,
     as_strategy,
-    leverage_scores,
-    negatives_option,
-    rows,
+    strategies,
 )
+from refkernel.references.base import NAMES
+from refkernel.references.strategies import leverage_scores
 
 N_TARGETS, N_OUTLIERS, D = 21, 8, 3
 OUTLIER_ROWS = np.arange(1, 3 * N_OUTLIERS, 3)  # interleaved with the targets
@@ -269,7 +268,7 @@ def test_the_default_kernel_is_rbf_on_the_targets(mixed):
     )
     np.testing.assert_array_equal(by_name, by_object)
     assert not np.array_equal(by_name, narrow)
-    assert given.sigma is None
+    assert not hasattr(given, "sigma_")
 
 
 def test_targets_without_leverage_come_last():
@@ -283,13 +282,13 @@ def test_targets_without_leverage_come_last():
 def test_of_very_many_targets_a_random_part_is_scored(monkeypatch):
     """Above SCORED_TARGETS the references are among so many random targets, never more; at it, all are scored."""
     X = np.random.default_rng(0).normal(size=(30, 2))
-    monkeypatch.setattr(rows, "SCORED_TARGETS", 10)
+    monkeypatch.setattr(strategies, "SCORED_TARGETS", 10)
     pools = [set(drawn_from(X, LeverageScores(10), seed).indices) for seed in range(3)]
     assert all(len(pool) == 10 for pool in pools)
     assert len(set.union(*pools)) > 10
     with pytest.raises(ValueError, match=r"asks for 11 of 10 targets \(scored: a random part of 30\). Lower size"):
         drawn_from(X, LeverageScores(11))
-    monkeypatch.setattr(rows, "SCORED_TARGETS", 30)
+    monkeypatch.setattr(strategies, "SCORED_TARGETS", 30)
     assert drawn_from(X, LeverageScores(1.0)).indices.size == 30
 
 
@@ -425,7 +424,7 @@ def test_options_hold_what_the_follow_up_lists(n, q, number):
         8: (0, q, 0, 2 * n),
         9: (0, q, 0, half),
     }[number]
-    drawn = negatives_option(number).draw(fitted_on, check_random_state(0))
+    drawn = as_strategy(f"negatives{number}").draw(fitted_on, check_random_state(0))
     assert kinds(drawn, fitted_on) == expected
     known = drawn.indices >= 0
     np.testing.assert_array_equal(X[drawn.indices[known]], drawn.vectors[known])
@@ -434,17 +433,15 @@ def test_options_hold_what_the_follow_up_lists(n, q, number):
 
 def test_only_option_six_pushes_its_normal_draws(mixed):
     """Option 6 is option 4 with z + 0.5 sign(z) instead of z in its first n vectors."""
-    four, six = (negatives_option(k).draw(mixed, check_random_state(0)).vectors[:N_TARGETS] for k in (4, 6))
+    four, six = (as_strategy(f"negatives{k}").draw(mixed, check_random_state(0)).vectors[:N_TARGETS] for k in (4, 6))
     np.testing.assert_allclose(six, four + 0.5 * np.sign(four), atol=1e-14)
 
 
-def test_options_have_names_and_numbers_beyond_nine_are_refused(draw):
-    """ "negatives1" … "negatives9" draw what the numbers draw; other numbers are refused with the range."""
-    for number in range(1, 10):
-        np.testing.assert_array_equal(draw(as_strategy(f"negatives{number}"), 2).vectors, draw(negatives_option(number), 2).vectors)
-    for number in (0, 10, "7"):
-        with pytest.raises(ValueError, match="numbered 1 to 9"):
-            negatives_option(number)
+def test_options_beyond_nine_are_refused():
+    """With the list of names."""
+    for name in ("negatives0", "negatives10"):
+        with pytest.raises(ValueError, match="'negatives9'"):
+            as_strategy(name)
 
 
 @pytest.mark.parametrize(
@@ -454,7 +451,7 @@ def test_options_have_names_and_numbers_beyond_nine_are_refused(draw):
         Normal("outliers"),
         NormalLike(of="negatives"),
         NormalLike(5, of="negatives"),
-        *map(negatives_option, range(2, 10)),
+        *(as_strategy(f"negatives{k}") for k in range(2, 10)),
     ],
     ids=repr,
 )
@@ -490,7 +487,7 @@ def test_every_name_works_in_map_kernel_and_classifiers(labelled, name):
     assert 0.5 < (model.predict(X[y == 1]) == 1).mean() <= 1.0
 
 
-@pytest.mark.parametrize("strategy", [*STRATEGIES, *map(negatives_option, range(1, 10))], ids=repr)
+@pytest.mark.parametrize("strategy", [*STRATEGIES, *(as_strategy(f"negatives{k}") for k in range(1, 10))], ids=repr)
 def test_copies_have_the_same_parameters_and_draws(draw, strategy):
     """clone, and a new object of the same parameters, draw the same; get_params and set_params reach every one."""
     copy = clone(strategy)

@@ -10,10 +10,10 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
 import refkernel as rk
-from refkernel._dual.classifiers import NEGATIVE_MARGIN, SVDD
+from refkernel._core.problem import NEGATIVE_MARGIN, SVDD
 from refkernel.kernels import RBF
 from refkernel.metrics import gmean_scorer
-from refkernel.model_selection.candidates import Shared, plan
+from refkernel.model_selection.engine import Shared, plan
 
 every_seed = pytest.mark.parametrize("seed", [0, 1, 2, 3])
 
@@ -247,7 +247,7 @@ def test_references_get_their_negatives_too(seed, ring):
     kernel = rk.ReferenceKernel(references="case5", random_state=0)
     ignoring, repelling = (rk.SVDD(kernel, nu=0.1, negatives=how).fit(X, y) for how in ("ignore", "repel"))
     np.testing.assert_array_equal(repelling.kernel_.references_, ignoring.kernel_.references_)
-    assert repelling.kernel_.kernel_.sigma == ignoring.kernel_.kernel_.sigma
+    assert repelling.kernel_.kernel_.sigma_ == ignoring.kernel_.kernel_.sigma_
     assert (y[ignoring.support_] == 1).all()
     assert (y[repelling.support_] == -1).any()
     assert (repelling.predict(X[y == -1]) == -1).all()
@@ -295,7 +295,7 @@ def test_plan_shares_work_among_candidates_with_negatives_too():
     candidates = [{"negatives": how, "nu": nu} for how in ("ignore", "repel") for nu in (0.1, 0.2)]
     parts = plan(rk.SVDD(RBF(1.0)), candidates)
     assert [type(part) for part in parts] == [Shared, Shared]
-    assert [part.repel for part in parts] == [False, True]
+    assert [part.classifier.negatives for part in parts] == ["ignore", "repel"]
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import OneClassSVM as LIBSVM
 
 import refkernel as rk
-from refkernel import _one_class
-from refkernel._sklearn import validate_data, validated
+from refkernel._core.validation import validate_data, validated
+from refkernel.classifiers import base as _one_class
 from refkernel.kernels import RBF
 
 SIGMA = 1.7
@@ -352,7 +352,7 @@ def test_blocks_of_scores_do_not_change_them(seed, samples, monkeypatch):
     X = samples(60, 3, seed)
     model = rk.SVDD().fit(X)
     whole = model.score_samples(X)
-    monkeypatch.setattr("refkernel._blocks.BLOCK_ENTRIES", 50)
+    monkeypatch.setattr("refkernel._core.blocks.BLOCK_ENTRIES", 50)
     np.testing.assert_allclose(model.score_samples(X), whole, rtol=0, atol=1e-12)
 
 
@@ -509,3 +509,14 @@ def test_many_rows_are_scored_in_portions_with_the_bits_of_one_portion(model, sa
     expected = fitted.score_samples(new)
     monkeypatch.setattr(_one_class, "MOST_FEATURES", 37 * fitted.kernel_.rank_)
     np.testing.assert_array_equal(fitted.score_samples(new), expected)
+
+
+@pytest.mark.parametrize("model", [rk.SVDD(RBF(1.0)), rk.SVDD("linear"), rk.ESVDD()], ids=lambda model: repr(model))
+def test_every_bound_of_at_least_one_gives_the_same_model(model, samples):
+    """Weights sum to 1, so that C = 1 bounds nothing, and neither does any larger C."""
+    X, Z = samples(60, 4, 0), 2.0 * samples(40, 4, 1)
+    expected = clone(model).set_params(C=1.0).fit(X)
+    for C in (1.5, 1e3, 1e10, 2e10, 3e11, 1e15, 1e100):
+        found = clone(model).set_params(C=C).fit(X)
+        np.testing.assert_allclose(found.decision_function(Z), expected.decision_function(Z), rtol=0, atol=1e-6)
+        np.testing.assert_array_equal(found.predict(X), expected.predict(X))

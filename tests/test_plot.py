@@ -383,7 +383,7 @@ def test_without_labels_all_samples_are_targets(moons):
 def test_every_decision_value_is_in_a_bin(decisions, bins):
     """Also equal values, values on an edge, and values far from the threshold."""
     values = np.array(decisions)
-    display = ScoreDistributionDisplay(decisions=values, is_target=np.ones(values.size, dtype=bool)).plot(bins=bins)
+    display = ScoreDistributionDisplay(decisions=values, is_target=np.ones(values.size, dtype=bool), bins=bins).plot()
     bars = display.histograms_["targets"].get_data()
     np.testing.assert_allclose(bars.values.sum(), 100.0, **EXACT)
     np.testing.assert_allclose(bars.values[bars.edges[:-1] >= 0].sum(), 100 * np.mean(values >= 0), **EXACT)
@@ -488,5 +488,5 @@ def test_only_displays_are_public():
     assert (
         dir(rk.plot)
         == sorted(rk.plot.__all__)
-        == ["DecisionRegionDisplay", "ExplanationDisplay", "PathDisplay", "ScoreDistributionDisplay", "SpectrumDisplay"]
+        == ["DecisionRegionDisplay", "ExplanationDisplay", "PathDisplay", "ScoreDistributionDisplay", "SeriesDisplay", "SpectrumDisplay"]
     )

@@ -8,8 +8,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 
 import refkernel as rk
-from refkernel.pseudo_outliers import (
-    NAMES,
+from refkernel.detectors.pseudo_outliers import (
     Box,
     Given,
     NeighbourNoise,
@@ -18,6 +17,7 @@ from refkernel.pseudo_outliers import (
     SwappedColumns,
     as_pseudo_outliers,
 )
+from refkernel.detectors.pseudo_outliers.sources import NAMES
 
 SOURCES = [PermutedColumns(), SwappedColumns(), Box(), PushedOutward(), NeighbourNoise()]
 pytestmark = pytest.mark.filterwarnings("ignore:All training rows are equal", "ignore:.*fewer than 2 columns")

@@ -7,7 +7,8 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 import refkernel as rk
-from refkernel.references import Given, Negatives, Normal, Subset, Training, TrainingRows, as_strategy, case
+from refkernel._core.rows import TrainingRows
+from refkernel.references import Given, Negatives, Normal, Subset, Training, as_strategy, case
 
 N_TARGETS, N_OUTLIERS, D = 21, 8, 3
 OUTLIER_ROWS = np.arange(1, 3 * N_OUTLIERS, 3)  # interleaved with the targets
@@ -204,6 +205,37 @@ def test_wrong_cases_names_scales_and_widths_are_refused(draw):
     with pytest.raises(ValueError, match=r"references='case8' is not known.*'case7'.*strategy or an array"):
         as_strategy("case8")
     with pytest.raises(ValueError, match="references have 4 features, the training samples 3"):
-        draw(Given(np.ones((5, 4))))
+        rk.ReferenceMap(references=Given(np.ones((5, 4)))).fit(np.eye(3))
     with pytest.raises(ValueError, match=r"scale=0\.0 must be a positive"):
         draw(Normal(scale=0.0))
+
+
+class Drawing(rk.references.Strategy):
+    """Returns what it is given, instead of references."""
+
+    def __init__(self, result):
+        self.result = result
+
+    def draw(self, rows, random_state):
+        return self.result
+
+
+@pytest.mark.parametrize(
+    ("references", "error", "words"),
+    [
+        (Drawing(np.eye(3)), TypeError, r"Drawing\.draw returned ndarray, not References\(vectors, indices\)"),
+        (Drawing(None), TypeError, r"Drawing\.draw returned NoneType, not References"),
+        (Drawing(rk.references.References(np.eye(3), np.zeros(2, int))), ValueError, r"Drawing\.draw returned 3 references with 2 indices"),
+        (Subset(2) + Drawing(np.eye(3)), TypeError, r"Drawing\.draw returned ndarray"),
+        (rk.references.Strategy(), NotImplementedError, r"Strategy draws nothing: define draw\(self, rows, random_state\)"),
+        (Subset, ValueError, r"references=<class .*Subset'> is neither a name, a strategy object nor an array"),
+        (None, ValueError, "references=None is neither a name"),
+    ],
+)
+@pytest.mark.parametrize(
+    "use", [rk.ReferenceMap, lambda references: rk.SVDD(rk.ReferenceKernel(references=references)), rk.ReferenceResidual]
+)
+def test_errors_of_bad_strategies_name_the_mistake(use, references, error, words):
+    """A strategy's result is checked wherever it is used, also inside a sum; so is what stands for a strategy."""
+    with pytest.raises(error, match=words):
+        use(references=references).fit(np.eye(3))

@@ -9,16 +9,14 @@ import pandas as pd
 import pytest
 from scipy.stats import wilcoxon
 
-pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
 from exact import read_csv
 from refkernel.experiments.article.protocol import ARTICLE_CLASSIFIERS, ROUTES, VARIANTS
 from refkernel.experiments.article.report import build_report
-from refkernel.experiments.article.report.plot_data import rank_comparisons
-from refkernel.experiments.article.report.statements import FAILS, HOLDS, OPEN, findings
+from refkernel.experiments.article.statements import FAILS, HOLDS, OPEN, findings
 from refkernel.experiments.article.tables import printed, write_tables
-from refkernel.experiments.statistics import critical_difference, groups_within, paired_p
+from refkernel.experiments.statistics import average_ranks, paired_p
 
 LIMIT = 3_000_000
 RUN = {
@@ -76,9 +74,8 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def full(tmp_path_factory):
-    """The report of a whole run, with another run beside it."""
-    folder = tmp_path_factory.mktemp("full")
-    return build_report(write_results(folder / "a"), compare_with=write_results(folder / "b", seed=1))
+    """The report of a whole run."""
+    return build_report(write_results(tmp_path_factory.mktemp("full")))
 
 
 def test_the_report_is_one_light_file_that_asks_for_nothing(full):
@@ -98,7 +95,7 @@ def test_ids_are_unique_and_every_reference_inside_the_page_is_answered(full):
 
 def test_every_figure_has_a_title_and_a_description_with_numbers(full):
     svgs = Page(full).svgs
-    assert len(svgs) == 4 + 4 + 5 + 2 + 4 + 1  # averages, ranks, spectra, regions, choices, stages
+    assert len(svgs) == 4
     for svg in svgs:
         assert svg["role"] == "img"
         assert svg["title"]
@@ -107,11 +104,9 @@ def test_every_figure_has_a_title_and_a_description_with_numbers(full):
 
 def test_every_table_and_every_section_is_there(full):
     page = Page(full)
-    expected = {f"table-{classifier}_{route}" for classifier in ARTICLE_CLASSIFIERS for route in ROUTES} | {"table-averages", "table-other"}
+    expected = {f"table-{classifier}_{route}" for classifier in ARTICLE_CLASSIFIERS for route in ROUTES}
     assert set(page.tables) == expected
-    assert {"averages", "statements", "tables", "ranks", "other", "degenerate", "regions", "spectra", "choices", "time", "made"} <= set(
-        page.ids
-    )
+    assert {"averages", "statements", "tables", "ranks", "degenerate", "time", "made"} <= set(page.ids)
     assert "20,000" in page.text  # 1,000,000 fits in 50 s
     assert "0123abc" in page.text
     assert "nan" not in re.sub(r"<[^>]*>", " ", page.text).lower().split()
@@ -122,7 +117,7 @@ def test_the_report_opens_with_the_answer(full):
     text = full.read_text(encoding="utf-8")
     opening = text[text.index("<h1>") : text.index("<nav")]
     within, cells = re.search(r"(\d+) of the article’s (\d+) cells", opening).groups()
-    assert f"{within} of {cells}" in text[text.index("<nav") :]
+    assert 0 <= int(within) <= int(cells) == 448
     tested, *verdicts = map(int, re.findall(r"(?:Of |, | and )(\d+) ", opening[opening.index("Of ") :]))
     assert tested == sum(verdicts)
 
@@ -166,11 +161,10 @@ def test_a_full_disk_leaves_the_old_report_and_tables_and_names_the_file(tmp_pat
 
 def test_unprinted_cells_are_shown_without_a_comparison(tmp_path):
     folder = write_results(tmp_path, runs=2, keep="task == 'Iris1'")
-    rows = read_csv(folder / "rows.csv").assign(task="Wine1").drop(columns=["scale"])
+    rows = read_csv(folder / "rows.csv").assign(task="Wine1")
     rows.to_csv(folder / "rows.csv", index=False)
     text = build_report(folder).read_text(encoding="utf-8")
     assert "nothing to compare with" in text
-    assert "which parameters were chosen" in text
     assert "Wine" in text
 
 
@@ -229,22 +223,9 @@ def test_paired_p_counts_the_sign_patterns_when_ranks_are_tied():
     assert paired_p(np.zeros(5), "two-sided") == 1.0
 
 
-def test_critical_difference_agrees_with_demsars_table():
-    for k, q in [(2, 1.960), (5, 2.728), (8, 3.031), (10, 3.164)]:
-        assert critical_difference(k, 14) == pytest.approx(q * np.sqrt(k * (k + 1) / (6 * 14)), rel=1e-3)
-
-
-def test_groups_are_maximal_runs_within_the_critical_difference():
-    ranks = pd.Series([1.0, 1.5, 2.4, 4.0, 4.2], index=list("abcde"))
-    assert groups_within(ranks, 1.0) == (("a", "b"), ("b", "c"), ("d", "e"))
-    assert groups_within(ranks, 10.0) == (tuple("abcde"),)
-    assert groups_within(ranks, 0.1) == ()
-
-
 def test_average_ranks_are_those_counted_by_hand():
-    values = {("svdd", "kernel", "base"): [3.0, 1.0], ("svdd", "kernel", "case1"): [2.0, 2.0], ("svdd", "kernel", "case2"): [1.0, 2.0]}
-    (comparison,) = rank_comparisons(cells_of(values)).values()
-    assert comparison.ranks.to_dict() == {"base": 2.0, "case1": 1.75, "case2": 2.25}
+    found = average_ranks(pd.DataFrame({"base": [3.0, 1.0], "case1": [2.0, 2.0], "case2": [1.0, 2.0]}))
+    assert found.to_dict() == {"base": 2.0, "case1": 1.75, "case2": 2.25}
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark"), (320, "light")])
@@ -286,26 +267,4 @@ def test_a_press_on_a_header_sorts_and_a_second_press_turns_the_order(full, brow
     assert column(browser, 2) == sorted(before)
     browser.run("document.querySelector('#table-svdd_kernel thead button').click()")
     assert column(browser, 2) == before
-    assert browser.complaints() == []
-
-
-def choose(browser, name, value):
-    change = f"s.value = '{value}'; s.dispatchEvent(new Event('change', {{bubbles: true}}));"
-    browser.run(f"(s => {{ {change} }})(document.querySelector('select[name={name}]'))")
-
-
-def test_filters_hide_tables_and_rows_and_give_them_back(full, browser):
-    shown = "Array.from(document.querySelectorAll('section.table')).filter(s => s.offsetHeight).map(s => s.querySelector('table').id)"
-    browser.open(full, 1280)
-    choose(browser, "classifier", "ocsvm")
-    assert browser.run(shown) == ["table-ocsvm_kernel", "table-ocsvm_mapping"]
-    choose(browser, "route", "mapping")
-    assert browser.run(shown) == ["table-ocsvm_mapping"]
-    choose(browser, "dataset", "Seeds")
-    rows = "Array.from(document.querySelectorAll('#table-ocsvm_mapping tbody tr')).filter(r => r.offsetHeight)"
-    assert browser.run(f"{rows}.map(r => r.cells[0].textContent)") == ["Seed1", "Seed2", "Seed3"]
-    for name in ("classifier", "route", "dataset"):
-        choose(browser, name, "")
-    assert len(browser.run(shown)) == 4
-    assert len(column(browser, 1)) == 14
     assert browser.complaints() == []

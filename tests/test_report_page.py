@@ -13,10 +13,12 @@ pytest.importorskip("skops")
 
 from typer.testing import CliRunner
 
+import refkernel as rk
 from exact import read_csv
 from refkernel.cli import app
-from refkernel.report import MOST_POINTS, MOST_WORST
-from refkernel.tables import load_table_model
+from refkernel.exceptions import TableError
+from refkernel.pages.page import MOST_POINTS, MOST_WORST
+from refkernel.tabular.scoring import load_table_model
 
 HOSTILE = "</script><script>window.attacked = 1</script>"
 NASTY = f"{HOSTILE}<img src=x onerror='window.attacked = 1'>"
@@ -75,17 +77,18 @@ def test_steps_of_the_slider_count_what_scoring_flags(folder):
         flagged = out["score"].to_numpy() < step["score"]
         good = (out["state"] == "good").to_numpy()
         assert (step["flagged"], step["false_alarms"], step["caught"]) == (flagged.sum(), flagged[good].sum(), flagged[~good].sum())
-    detector = load_table_model(folder / "model.rk").detector
+    detector = load_table_model(folder / "model.rk").model.detector_
     assert steps[own]["score"] == detector.offset_
     assert steps[own]["rate"] == pytest.approx(detector.false_alarm_rate_)
-    assert [steps[own]["low"], steps[own]["high"]] == pytest.approx(detector.false_alarm_interval_)
+    band = detector.false_alarm_band().at(detector.offset_)
+    assert [steps[own]["low"], steps[own]["high"]] == pytest.approx([float(end) for end in band])
     assert [step["rate"] for step in steps] == sorted(step["rate"] for step in steps)
 
 
 def test_a_step_promises_what_scoring_with_its_rate_promises(folder):
     saved = load_table_model(folder / "model.rk")
     for step in data_of(folder / "page.html")["thresholds"]["steps"][::7]:
-        assert saved.with_false_alarm_rate(step["rate"] + 1e-9).detector.offset_ == step["score"]
+        assert saved.model.with_false_alarm_rate(step["rate"] + 1e-9).offset_ == step["score"]
 
 
 def test_shares_of_the_histogram_add_up_to_one(folder):
@@ -124,12 +127,12 @@ def test_a_model_alone_has_a_page_and_so_has_one_without_a_promise(folder, tmp_p
     )
     data = data_of(tmp_path / "svdd.html")
     assert data["thresholds"]["basis"] == "training"
-    assert data["thresholds"]["steps"][data["thresholds"]["own"]]["score"] == load_table_model(tmp_path / "svdd.rk").detector.offset_
+    assert data["thresholds"]["steps"][data["thresholds"]["own"]]["score"] == load_table_model(tmp_path / "svdd.rk").model.offset_
 
 
 def test_a_folder_a_wrong_ending_and_wrong_features_are_refused_with_a_way_out(folder, tmp_path):
     for arguments, words in (
-        ([folder], "article-report"),
+        ([folder], "reproduce report"),
         ([folder / "model.rk", "--out", tmp_path / "page.pdf"], ".html"),
         ([folder / "model.rk", folder / "new.csv", "--features", "width,colour", "--out", tmp_path / "p.html"], "width, height, depth"),
     ):
@@ -143,7 +146,7 @@ def test_a_folder_a_wrong_ending_and_wrong_features_are_refused_with_a_way_out(f
 
 
 def test_without_jinja_the_page_names_the_extra(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("refkernel.report.find_spec", lambda name: None)
+    monkeypatch.setattr("refkernel.pages.find_spec", lambda name: None)
     result = CliRunner().invoke(app, ["report", str(folder / "model.rk"), "--out", str(tmp_path / "page.html")])
     assert result.exit_code == 1
     assert 'pip install "refkernel[report]"' in " ".join(result.output.split())
@@ -218,7 +221,9 @@ def test_a_dragged_threshold_shows_its_own_rate_and_flagged_rows(folder, browser
     steps = data_of(folder / "page.html")["thresholds"]["steps"]
     before = reading(browser, "flagged")
     drag(browser, 0.8)
-    number = browser.run("Number(document.getElementById('slider').value)")
+    chosen = browser.run("Number(document.getElementById('slider').value)")
+    number = int(np.argmin([abs(step["score"] - chosen) for step in steps]))
+    assert steps[number]["score"] == pytest.approx(chosen)
     assert reading(browser, "flagged").startswith(f"{steps[number]['flagged']} (")
     assert reading(browser, "flagged") != before
     assert float(reading(browser, "rate").split()[0]) == pytest.approx(100 * steps[number]["rate"], rel=0.01)
@@ -317,3 +322,142 @@ def test_the_policy_of_the_page_stops_scripts_that_are_not_its_own(hostile, tmp_
     browser.open(forged, 1200)
     assert browser.run("window.attacked") is None
     assert browser.run("typeof Chart") == "function"
+
+
+def place_of_knob(browser):
+    """Where the middle of the slider's knob and the threshold's line are, from the left."""
+    slider = "document.getElementById('slider')"
+    left, width, low, high, value = browser.run(
+        f"(s => [s.getBoundingClientRect().left, s.offsetWidth, +s.min, +s.max, +s.value])({slider})"
+    )
+    canvas = browser.run("document.getElementById('score-chart').getBoundingClientRect().left")
+    line = browser.run(f"Chart.getChart('score-chart').scales.x.getPixelForValue({value})")
+    knob = 16  # Chromium's
+    return left + knob / 2 + (width - knob) * (value - low) / (high - low), canvas + line
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_the_knob_of_the_slider_is_below_the_line(folder, browser, width):
+    browser.open(folder / "page.html", width)
+    for _ in range(2):
+        knob, line = place_of_knob(browser)
+        assert knob == pytest.approx(line, abs=1.5)
+        drag(browser, 0.75)
+
+
+def test_ticks_of_scores_are_round_numbers_at_their_places(folder, browser):
+    browser.open(folder / "page.html", 1200)
+    for chart, axis in (("score-chart", "x"), ("plane-chart", "x"), ("plane-chart", "y")):
+        ticks = browser.run(f"Chart.getChart('{chart}').scales.{axis}.ticks.map(tick => [tick.value, tick.label])")
+        values = np.array([value for value, _ in ticks])
+        assert len(ticks) >= 3
+        np.testing.assert_allclose(np.diff(values), values[1] - values[0])  # none at an end that is no round number
+        for value, label in ticks:
+            assert float(label) == pytest.approx(value, abs=1e-9)
+            assert not label.startswith("-0") or float(label) != 0.0
+            assert len(label) <= 5
+
+
+BROKEN = """(() => {
+  const broken = [], range = document.createRange();
+  for (const cell of document.querySelectorAll('main th, main td')) {
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) for (const word of texts.currentNode.data.matchAll(/[\\w\\p{L}.,…]+/gu)) {
+      range.setStart(texts.currentNode, word.index);
+      range.setEnd(texts.currentNode, word.index + word[0].length);
+      if (range.getClientRects().length > 1) broken.push(word[0]);
+    }
+  }
+  return broken;
+})()"""
+"""The words in tables that stand on more than one line."""
+
+
+@pytest.fixture(scope="module")
+def plant(tmp_path_factory):
+    """A page of a table with a time column, an order number, and long German names, as rk.report makes it of data frames."""
+    rng = np.random.default_rng(0)
+
+    def rows(n, start):
+        time = pd.date_range(start, periods=n, freq="6h")
+        names = {"Zeit": time, "Auftrag": [f"A-{1000 + 7 * i}" for i in range(n)], "Kuehlwassertemperatur": rng.normal(80.0, 4.0, n)}
+        return pd.DataFrame(names | {"Niederschlagsmenge": rng.exponential(2.0, n), "Linie": rng.choice(["Nord", "Sued"], n)})
+
+    model, new = rk.TableDetector(time_column="Zeit", drop=["Auftrag"]).fit(rows(400, "2025-01-01")), rows(200, "2025-05-01")
+    new.loc[50, "Kuehlwassertemperatur"] = 180.0
+    return rk.report(model, new), new, tmp_path_factory.mktemp("plant")
+
+
+@pytest.mark.parametrize("width", [1200, 400, 320])
+def test_tables_break_no_word(plant, browser, width):
+    page, _, tmp_path = plant
+    browser.open(page.save(tmp_path / "page.html"), width)
+    assert browser.run(BROKEN) == []
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.complaints() == []
+
+
+def test_a_model_with_a_time_column_shows_rows_with_their_time_and_over_time(plant, browser):
+    page, new, tmp_path = plant
+    path = page.save(tmp_path / "page.html")
+    browser.open(path, 1200)
+    worst = browser.run("Array.from(document.querySelector('#worst-table tbody tr').cells).map(cell => cell.textContent)")
+    assert worst[:3] == ["51", "2025-05-13 12:00:00", new.loc[50, "Auftrag"]]
+    found = data_of(path)["time"]
+    assert found["rows"] == list(range(1, 201))
+    assert found["at"] == [moment.timestamp() * 1000 for moment in new["Zeit"]]
+    assert np.argmin(found["scores"]) == 50
+    ticks = browser.run("Chart.getChart('time-chart').scales.x.ticks.map(tick => tick.label)")
+    assert len(ticks) >= 2
+    assert all(re.fullmatch(r"2025-0[56]-\d\d", tick) for tick in ticks)
+    flagged = data_of(path)["thresholds"]
+    points = browser.run("Chart.getChart('time-chart').data.datasets[1].data.length")
+    assert points == flagged["steps"][flagged["own"]]["flagged"]
+
+
+@pytest.mark.parametrize("written", ["%Y-%m-%d %H:%M", "%d.%m.%Y %H:%M"])
+def test_the_command_reads_the_times_of_a_file(written, plant, tmp_path):
+    _, new, _ = plant
+    new.assign(Zeit=new["Zeit"].dt.strftime(written)).to_csv(tmp_path / "new.csv", index=False)
+    run("fit", tmp_path / "new.csv", "--time-column", "Zeit", "--drop", "Auftrag", "--out", tmp_path / "m.rk")
+    run("report", tmp_path / "m.rk", tmp_path / "new.csv", "--out", tmp_path / "page.html")
+    assert data_of(tmp_path / "page.html")["time"]["at"] == [moment.timestamp() * 1000 for moment in new["Zeit"]]
+    new.assign(Zeit="some time").to_csv(tmp_path / "new.csv", index=False)  # no dates, no chart
+    run("report", tmp_path / "m.rk", tmp_path / "new.csv", "--out", tmp_path / "page.html")
+    assert data_of(tmp_path / "page.html")["time"] is None
+
+
+def test_a_report_of_a_data_frame_says_what_the_command_says_of_its_file(folder, tmp_path):
+    model, new = load_table_model(folder / "model.rk").model, read_csv(folder / "new.csv")
+    page = rk.report(model, new).save(tmp_path / "page.html")
+    ours, theirs = data_of(page), data_of(folder / "page.html")
+    for name in ("thresholds", "scores", "rows", "columns", "normal_rows"):
+        assert ours[name] == theirs[name]
+    assert 'id="worst"' not in rk.report(model).html
+
+
+def test_a_report_in_a_notebook_runs_in_a_frame_of_its_own(hostile, browser, tmp_path, monkeypatch):
+    frame = read_csv(hostile.parent / "a<b>&.csv", dtype={"extra": str})
+    page = rk.report(load_table_model(hostile.parent / "m.rk").model, frame)
+    notebook = tmp_path / "notebook.html"
+    notebook.write_text(f"<!DOCTYPE html><meta charset=utf-8><p>before</p>{page._repr_html_()}<p>after</p>")
+    browser.open(notebook, 1000)
+    assert browser.run("window.attacked") is None
+    assert browser.run("document.querySelectorAll('script').length") == 0
+    assert browser.run("Array.from(document.querySelectorAll('p')).map(p => p.textContent)") == ["before", "after"]
+    assert browser.run("document.querySelector('iframe').srcdoc") == page.html
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    assert page.open().read_text(encoding="utf-8") == page.html
+    assert opened[0].startswith("file:")
+
+
+def test_a_report_needs_a_table_detector_and_a_name_that_ends_in_html(folder, tmp_path, monkeypatch):
+    model = load_table_model(folder / "model.rk").model
+    with pytest.raises(TypeError, match=r"SVDD is not a TableDetector. .*rk.TableDetector"):
+        rk.report(rk.SVDD().fit(np.eye(3)), None)
+    with pytest.raises(TableError, match=r"page.pdf: the name of the page must end in .html"):
+        rk.report(model).save(tmp_path / "page.pdf")
+    monkeypatch.setattr("refkernel.pages.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r'pip install "refkernel\[report\]"'):
+        rk.report(model)

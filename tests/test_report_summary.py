@@ -15,12 +15,13 @@ pytest.importorskip("skops")
 
 from typer.testing import CliRunner
 
+import refkernel as rk
 from exact import read_csv
 from refkernel.cli import app
-from refkernel.explanations import explain
-from refkernel.tables import TableError, load_table_model
-from refkernel.tables.explaining import reasons_of
-from refkernel.tables.summary import Kept, Watch, labels_for, training_columns
+from refkernel.detectors.explain import explain
+from refkernel.exceptions import TableError
+from refkernel.tabular.scoring import load_table_model
+from refkernel.tabular.summary import Kept, Watch, labels_for
 
 
 def table(n, seed, outliers=0):
@@ -125,31 +126,6 @@ def test_drift_is_found_in_a_table_of_others_and_not_in_one_like_training(folder
     assert "1 column differs from training" in text
 
 
-def test_a_model_file_without_descriptions_of_columns_still_scores(folder, tmp_path):
-    from refkernel.persistence import open_model, save
-
-    saved = open_model(folder / "model.rk")
-    about = {name: value for name, value in saved.metadata["about"].items() if name != "columns"}
-    save(saved.model, tmp_path / "old.rk", about=about)
-    out = tmp_path / "out.csv"
-    text = run("score", tmp_path / "old.rk", folder / "new.csv", "--out", out, "--worst", 3, "--summary-json", tmp_path / "s.json")
-    summary = json.loads((tmp_path / "s.json").read_text())
-    assert summary["drift"] is None
-    assert len(summary["worst"]) == 3
-    assert "AUROC" in text
-
-
-def test_a_description_of_other_columns_is_refused(folder, tmp_path):
-    from refkernel.exceptions import ModelFileError
-    from refkernel.persistence import open_model, save
-
-    saved = open_model(folder / "model.rk")
-    about = saved.metadata["about"]
-    save(saved.model, tmp_path / "forged.rk", about=about | {"columns": about["columns"][::-1]})
-    with pytest.raises(ModelFileError, match="other training columns"):
-        training_columns(load_table_model(tmp_path / "forged.rk"))
-
-
 def test_rows_that_are_kept_are_spread_evenly_whatever_the_blocks(folder):
     saved = load_table_model(folder / "model.rk")
     kept = []
@@ -158,8 +134,7 @@ def test_rows_that_are_kept_are_spread_evenly_whatever_the_blocks(folder):
         frame = table(1_234, 7)
         for part in np.array_split(np.arange(len(frame)), blocks):
             block = frame.iloc[part].reset_index(drop=True)
-            X = block[["width", "height", "colour"]]
-            watch.add(block, X, pd.DataFrame({"score": block["width"]}))
+            watch.add(block, saved.model.read(block), pd.DataFrame({"score": block["width"]}))
         kept.append(watch)
     assert kept[0].spread_rows.rows.tolist() == kept[1].spread_rows.rows.tolist()
     assert set(np.diff(kept[0].spread_rows.rows)) == {16}
@@ -171,15 +146,16 @@ def test_rows_that_are_kept_are_spread_evenly_whatever_the_blocks(folder):
 def test_the_first_reason_is_the_cell_that_training_never_had(folder):
     saved = load_table_model(folder / "model.rk")
     new = pd.DataFrame({"width": [30.0, 10.0, 10.0], "height": [5.0, -9.0, 5.0], "colour": pd.Series(["red", "red", "blue"], dtype=object)})
-    reasons = reasons_of(saved, new, 1)
+    reasons = saved.model.reasons(new, 1)
     assert [row[0].column for row in reasons] == ["width", "height", "colour"]
     assert all(row[0].outside for row in reasons)
     assert [row[0].weight for row in reasons] == pytest.approx(explain(saved.model, new).values.min(axis=1))
 
 
 def test_a_model_that_cannot_be_explained_has_no_reasons(folder):
-    saved = replace(load_table_model(folder / "model.rk"), model=IsolationForest(n_estimators=2).fit(np.eye(3)))
-    assert reasons_of(saved, pd.DataFrame(np.eye(3))) == [[], [], []]
+    train = read_csv(folder / "train.csv").drop(columns=["id", "state"])
+    saved = replace(load_table_model(folder / "model.rk"), model=rk.TableDetector(IsolationForest(n_estimators=2)).fit(train))
+    assert saved.reasons(saved.model.read(train.head(3))) == [[], [], []]
 
 
 @pytest.mark.parametrize("model", ["auto", "svdd"])
@@ -208,7 +184,7 @@ def test_of_many_training_rows_a_sample_is_enough_to_recognise_them(tmp_path):
     train = table(3_000, 0).drop(columns="state")
     train.to_csv(tmp_path / "train.csv", index=False)
     run("fit", tmp_path / "train.csv", "--drop", "id", "--model", "svdd", "--references", "none", "--out", tmp_path / "model.rk")
-    assert len(load_table_model(tmp_path / "model.rk").about["seen"]["scores"]) == 1_000
+    assert len(load_table_model(tmp_path / "model.rk").model.seen_scores_) == 1_000
     pd.concat([train[::2], table(1_500, 1)]).to_csv(tmp_path / "half.csv", index=False)
     assert scored(tmp_path, "half.csv")[1]["trained_share"] == pytest.approx(0.5, abs=0.05)  # about 3 standard errors of 500 found rows
 

@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import warnings
 
 import numpy as np
@@ -17,11 +16,9 @@ import refkernel as rk
 from refkernel.cli import app
 from refkernel.datasets import load_task
 from refkernel.exceptions import ResultsError
-from refkernel.experiments.article.protocol import SCALES, VALUES, Settings, Unit
-from refkernel.experiments.article.runner import run, run_unit
+from refkernel.experiments.article.protocol import SCALES, VALUES, Settings, Unit, run, run_unit
 from refkernel.metrics import gmean_score
 
-CLI = [sys.executable, "-c", "from refkernel.cli import main; main()", "reproduce"]
 SMALL = Settings(tasks=("Iris1", "Seed2"), splits_count=1, repeats=2)
 
 
@@ -109,29 +106,38 @@ def test_rows_do_not_depend_on_the_number_of_jobs(finished, tmp_path):
     assert rows_of(tmp_path) == rows_of(finished)
 
 
+HELD = """
+import sys, time
+from pathlib import Path
+from refkernel.experiments.article.protocol import Settings, run
+
+def wait(done, total):
+    if done == 1:
+        print("one unit is written", flush=True)
+        time.sleep(600)
+
+run(Settings(tasks=("Iris1", "Seed2"), splits_count=1, repeats=2), Path(sys.argv[1]), progress=wait)
+"""
+
+
 @pytest.fixture
 def writing(tmp_path):
-    """A folder that another process is writing: the command itself, which has written its first rows."""
-    options = ["--tasks", "Iris1,Seed2", "--splits-count", "1", "--repeats", "2", "--jobs", "1", "--out", str(tmp_path)]
-    process = subprocess.Popen([*CLI, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and (not (tmp_path / "rows.csv").exists() or len(rows_of(tmp_path)) < 32):
-        time.sleep(0.01)
-    yield tmp_path, process
-    process.kill()
-    process.wait()
+    """A folder that another process is writing: it has written one unit of four, and waits to be killed."""
+    with subprocess.Popen([sys.executable, "-c", HELD, str(tmp_path)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "one unit is written\n"
+        yield tmp_path, process
+        process.kill()
 
 
 def test_a_killed_run_is_continued_without_losing_or_repeating_a_row(finished, writing):
-    """kill -9 in the middle, then the same command: the finished rows stay as they are, and the end is that of one run."""
+    """kill -9 in the middle, then the same run: the finished rows stay as they are, and the end is that of one run."""
     folder, process = writing
     process.kill()
     process.wait()
     before = (folder / "rows.csv").read_text()
-    assert before.count("\n") >= 33
-    assert before.count("\n") < 129, "the run was over before it was killed"
+    assert before.count("\n") == 33
     run(SMALL, folder)
-    assert (folder / "rows.csv").read_text().startswith("".join(before.splitlines(keepends=True)[:33]))
+    assert (folder / "rows.csv").read_text().startswith(before)
     assert rows_of(folder) == rows_of(finished)
 
 
@@ -140,7 +146,6 @@ def test_a_folder_that_another_process_is_writing_is_refused(finished, writing):
     folder, process = writing
     with pytest.raises(ResultsError, match=rf"Another process \(pid {process.pid}\) is writing into .*--out"):
         run(SMALL, folder)
-    assert process.poll() is None, "the other process had ended before it was met"
     process.kill()
     process.wait()
     run(SMALL, folder)
@@ -215,6 +220,7 @@ def test_a_run_with_other_settings_is_not_mixed_in(finished):
         (["--repeats", "0"], "at least 1"),
         (["--out", os.devnull + "/folder"], "cannot be written"),
         (["--splits", "authors", "--data-dir", "no-such-folder"], "no-such-folder"),
+        (["--data-dir", "my_tables"], "use `refkernel benchmark --data-dir my_tables`"),
     ],
 )
 def test_the_command_says_what_is_wrong(tmp_path, options, message):
@@ -224,6 +230,18 @@ def test_the_command_says_what_is_wrong(tmp_path, options, message):
     assert result.exit_code == 1
     assert message in result.output.replace("\n", " ")
     assert "Traceback" not in result.output
+
+
+def test_own_tables_are_sent_to_the_benchmark_and_leave_nothing_that_blocks(tmp_path):
+    """The study runs the article's tasks only; after its message the same folder serves a study."""
+    out = tmp_path / "study"
+    for given in (["--data-dir", str(tmp_path)], ["--splits", "authors", "--data-dir", str(tmp_path)]):
+        told = CliRunner().invoke(app, ["reproduce", "study", *given, "--out", str(out), "--jobs", "1"], env={"COLUMNS": "400"})
+        assert told.exit_code == 1
+        assert "refkernel benchmark --data-dir" in told.output or "holds no iris_targetclass_1.mat" in told.output
+        assert "splits=" not in told.output
+        assert not (out / "rows.csv").exists()
+    assert not (out / "run.json").exists()
 
 
 def test_the_command_shows_the_result_and_writes_the_files(tmp_path):
@@ -237,9 +255,9 @@ def test_the_command_shows_the_result_and_writes_the_files(tmp_path):
     assert facts["fits"] == 8 * 151
     assert set(facts["stages"]) >= {"distances", "kernels", "factorisation", "solving", "scoring"}
     assert (tmp_path / "report.html").stat().st_size > 10_000
-    assert list((tmp_path / "tables").glob("*.tex"))
-    for command in (["tables", str(tmp_path)], ["article-report", str(tmp_path)], ["tasks"]):
-        assert CliRunner().invoke(app, command).exit_code == 0
+    assert list((tmp_path / "tables").glob("*.md"))
+    for command in (["tables", str(tmp_path)], ["report", str(tmp_path)], ["tasks"]):
+        assert CliRunner().invoke(app, ["reproduce", *command]).exit_code == 0
 
 
 def test_the_authors_splits_land_on_the_printed_values(tmp_path):

@@ -13,10 +13,10 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import refkernel as rk
-from refkernel import _blocks
+from refkernel._core import blocks as _blocks
+from refkernel.detectors.residual import ReferenceResidual
 from refkernel.kernels import RBF, Laplacian, Linear, Pairwise, Polynomial
 from refkernel.metrics import gmean_scorer
-from refkernel.residual import ReferenceResidual
 
 every_seed = pytest.mark.parametrize("seed", [0, 1, 2])
 centred_or_not = pytest.mark.parametrize("center", [True, False])
@@ -338,3 +338,23 @@ WEIGHTS = "sample weights weigh the threshold, not the draw of the references"
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_the_ridge_is_that_of_kernel_ridge_regression(center, samples):
+    """kc(x, x) - k_x'(Kc + ridge I)^-1 k_x by a solve; ridge 0 is the plain residual, and explanations follow."""
+    X, new, ridge = samples(25, 3, 0), samples(6, 3, 1), 0.3
+    fitted = rk.ReferenceMap(rk.kernels.Laplacian(), references="subset", center=center, random_state=0).fit(X)
+    R, k = fitted.references_, fitted.kernel_
+    J = np.eye(len(R)) - (1.0 / len(R) if center else 0.0)
+    mean = k(R).mean(axis=0) if center else np.zeros(len(R))
+    K, kx = J @ k(R) @ J, (k(new, R) - mean) @ J
+    norm2 = k.diag(new) + (k(R).mean() - 2.0 * k(new, R).mean(axis=1) if center else 0.0)
+    expected = norm2 - np.einsum("ij,ji->i", kx, np.linalg.solve(K + ridge * np.eye(len(R)), kx.T))
+    np.testing.assert_allclose(fitted.residual(new, ridge=ridge), expected, rtol=1e-9)
+    np.testing.assert_array_equal(fitted.residual(new, ridge=0.0), fitted.residual(new))
+    model = ReferenceResidual(center=center, ridge=ridge, random_state=0).fit(X)
+    explained = rk.explain(model, new)
+    np.testing.assert_allclose(explained.values.sum(axis=1) + explained.baseline, model.score_samples(new), atol=1e-9)
+    with pytest.raises(ValueError, match="ridge=-1"):
+        fitted.residual(new, ridge=-1)

@@ -1,15 +1,14 @@
 """BLAS threads: one where we say so, and as found afterwards, whatever runs at the same time."""
 
 import threading
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import refkernel as rk
-from refkernel import _threads
-from refkernel._threads import one_blas_thread
+from refkernel._core import threads as _threads
+from refkernel._core.threads import one_blas_thread
 
 
 def blas_threads():
@@ -82,7 +81,7 @@ def test_a_limit_inside_a_limit_is_the_same_limit():
 def test_concurrent_maps_leave_blas_as_found(monkeypatch):
     """Four transforms at once, each with threads of its own: the same features, and the process keeps its BLAS threads."""
     monkeypatch.setattr(_threads, "cpu_count", lambda: 2)
-    monkeypatch.setattr("refkernel._blocks.MANY_ENTRIES", 1)
+    monkeypatch.setattr("refkernel._core.blocks.MANY_ENTRIES", 1)
     X = np.random.default_rng(0).normal(size=(20_000, 3))
     fitted = rk.ReferenceMap(references=X[:50]).fit(X[:100])
     expected, found = fitted.transform(X), {}
@@ -91,21 +90,3 @@ def test_concurrent_maps_leave_blas_as_found(monkeypatch):
         assert blas_threads() == {2}
     for features in found.values():
         np.testing.assert_array_equal(features, expected)
-
-
-@pytest.mark.parametrize(
-    ("libraries", "fast"),
-    [
-        (["SkylakeX", "SkylakeX"], True),
-        (["SapphireRapids"], True),
-        (["Haswell"], False),
-        (["SkylakeX", "Haswell"], False),
-        ([None], False),
-        ([], False),
-    ],
-)
-def test_small_products_are_fast_where_openblas_says_so(libraries, fast, monkeypatch):
-    """SciPy's and NumPy's OpenBLAS on processors with AVX-512; not where another BLAS, or none, is found."""
-    found = SimpleNamespace(lib_controllers=[SimpleNamespace(architecture=name) if name else SimpleNamespace() for name in libraries])
-    monkeypatch.setattr(_threads, "_controller", lambda: SimpleNamespace(select=lambda user_api: found))
-    assert _threads.small_products_are_fast.__wrapped__() is fast

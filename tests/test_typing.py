@@ -35,6 +35,8 @@ RIGHT = """
     assert_type(rk.datasets.load_task("Seed2").X_train, np.ndarray)
     assert_type(rk.plot.SpectrumDisplay.from_estimator(fitted), rk.plot.SpectrumDisplay)
     rk.to_onnx(fitted)
+    rk.explain(rk.SVDD().fit(X), X).sentences()[0][0].upper()
+    rk.report(rk.TableDetector()).save("page.html").exists()
 """
 
 WRONG = {

@@ -6,12 +6,10 @@ import os
 from dataclasses import dataclass
 
 import pytest
-from joblib import Parallel, delayed
 
 from refkernel.exceptions import ResultsError
-from refkernel.experiments import locking
-from refkernel.experiments.processes import in_processes
-from refkernel.experiments.units import read_run, run_units
+from refkernel.experiments import units
+from refkernel.experiments.units import in_processes, read_run, run_units
 
 COLUMNS = ("table", "seed", "method", "score")
 
@@ -63,12 +61,24 @@ def test_a_run_that_breaks_after_any_unit_continues_to_the_same_rows(tmp_path, s
     assert [unit for unit in computed if unit is not None] == UNITS
 
 
-def test_results_come_in_order_and_this_process_takes_its_share():
-    """Whoever computed an item, its result has its place; with two processes, one of them is the one that asks."""
-    found = list(in_processes(lambda item: (item, os.getpid()), range(20), jobs=2))
-    assert [item for item, _ in found] == list(range(20))
-    assert found[0][1] == os.getpid()
-    assert {process for _, process in found} - {os.getpid()}
+def test_a_run_that_finished_nothing_does_not_block_the_next(tmp_path):
+    """Nothing that tells one run from another is left, so the folder serves a run with other settings."""
+
+    def fails(unit):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(tmp_path, fails)
+    assert not (tmp_path / "rows.csv").exists()
+    assert not (tmp_path / "run.json").exists()
+    run(tmp_path, settings={"seed": 1})
+    assert len(rows_of(tmp_path)) == 12
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_results_come_in_order(jobs):
+    """Whichever process computed an item, its result has its place."""
+    assert list(in_processes(str, range(20), jobs)) == [str(number) for number in range(20)]
 
 
 def test_every_process_computes_with_one_thread():
@@ -76,7 +86,7 @@ def test_every_process_computes_with_one_thread():
     from threadpoolctl import threadpool_info
 
     found = list(in_processes(lambda _: (os.getpid(), {library["num_threads"] for library in threadpool_info()}), range(8), jobs=2))
-    assert len({process for process, _ in found}) == 2
+    assert os.getpid() not in {process for process, _ in found}
     assert {threads for _, seen in found for threads in seen} <= {1}
 
 
@@ -112,13 +122,7 @@ def test_a_folder_on_a_disk_without_locks_is_written_with_a_warning(tmp_path, mo
     def unsupported(descriptor):
         raise OSError(errno.ENOTSUP, "no locks here")
 
-    monkeypatch.setattr(locking, "_lock", unsupported)
+    monkeypatch.setattr(units, "_lock", unsupported)
     with pytest.warns(UserWarning, match=r"cannot be locked .*no locks here"):
         run(tmp_path)
     assert len(rows_of(tmp_path)) == 12
-
-
-def test_joblib_works_in_this_process_afterwards():
-    assert list(in_processes(str, range(6), jobs=3)) == list("012345")
-    assert Parallel(n_jobs=2, backend="loky")(delayed(abs)(number) for number in (-1, -2)) == [1, 2]
-    assert list(in_processes(str, range(6), jobs=3)) == list("012345")

@@ -25,8 +25,8 @@ CLASSES_ONLY = ("EX01",)
 
 def public_names() -> Iterator[tuple[str, bool]]:
     """Every public function, class and method by its path, and whether it is a class."""
-    modules = [name for name in refkernel.__all__ if inspect.ismodule(getattr(refkernel, name))]
-    for module in ("refkernel", *(f"refkernel.{name}" for name in modules), "refkernel.onnx_export", "refkernel.persistence"):
+    modules = [getattr(refkernel, name).__name__ for name in refkernel.__all__ if inspect.ismodule(getattr(refkernel, name))]
+    for module in ("refkernel", *modules, "refkernel.export.onnx", "refkernel.export.files"):
         members = importlib.import_module(module)
         for name in members.__all__:
             member = getattr(members, name)

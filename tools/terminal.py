@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from refkernel._jit.notice import NOTICE
+from refkernel._core.jit import NOTICE
 
 PAGE = Path(__file__).parents[1] / "docs" / "terminal.md"
 BLOCK = re.compile(r"^```console\n\$ (?P<command>.*)\n(?P<output>(?:.*\n)*?)```$", re.MULTILINE)

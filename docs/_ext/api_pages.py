@@ -15,14 +15,15 @@ import refkernel
 
 FOLDER = "api"
 LOWER = "-function"
-MODULES = [*(name for name in refkernel.__all__ if inspect.ismodule(getattr(refkernel, name))), "persistence"]
+MODULES = [name for name in refkernel.__all__ if inspect.ismodule(getattr(refkernel, name))]
 
 GROUPS = {
-    "Detectors": ["AutoDetector", "SVDD", "OneClassSVM", "ReferenceResidual", "ESVDD", "StreamDetector"],
+    "Detectors": ["AutoDetector", "TableDetector", "SVDD", "OneClassSVM", "ReferenceResidual", "ESVDD"],
     "Promises and choices": ["ConformalDetector", "OneClassGridSearch"],
-    "Reference kernels": ["ReferenceKernel", "ReferenceMap", "NPT", "RBF"],
-    "Preparing columns": ["TableEncoder", "TargetScaler", "TargetImputer"],
-    "Why a row is flagged": ["explain", "Explanation", "counterfactuals", "Counterfactuals"],
+    "In operation": ["Monitor", "suspects", "compare"],
+    "Reference kernels": ["ReferenceKernel", "ReferenceMap", "RBF"],
+    "Preparing columns": ["TableEncoder", "TargetScaler", "TargetImputer", "windows"],
+    "Why a row is flagged": ["explain", "Explanation", "counterfactuals", "Counterfactuals", "report"],
     "Model files": ["save", "load", "read_about", "to_onnx"],
 }
 """The order in which the reference lists the names of refkernel; names that it does not know come last."""
@@ -50,7 +51,7 @@ def _owners():
 
 
 def _imported(name: str):
-    return importlib.import_module(f"refkernel.{name}")
+    return getattr(refkernel, name)
 
 
 def _objects():

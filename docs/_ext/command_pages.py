@@ -11,7 +11,7 @@ from refkernel.cli import app as command_line
 INTRODUCTION = """Commands
 ========
 
-Every command of the shell, as ``refkernel COMMAND --help`` shows it. Install them with ``pip install "refkernel[cli]"``.
+Every command of the shell, as ``refkernel COMMAND --help`` shows it. Install them with ``pip install ".[cli]"`` in a clone.
 
 """
 
@@ -19,15 +19,22 @@ Every command of the shell, as ``refkernel COMMAND --help`` shows it. Install th
 def write_page(app):
     """Write the source of the page, before Sphinx looks for sources."""
     group = typer.main.get_command(command_line)
-    text = INTRODUCTION + "".join(_command(name, command) for name, command in group.commands.items())
+    text = INTRODUCTION + "".join(_commands("refkernel", group))
     path = Path(app.srcdir) / "api" / "commands.rst"
     path.parent.mkdir(exist_ok=True)
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 
 
-def _command(name: str, command) -> str:
-    title = f"refkernel {name}"
+def _commands(before: str, group):
+    """The sections of a group's commands, each followed by those of its own commands."""
+    for name, command in group.commands.items():
+        yield _command(f"{before} {name}", command)
+        if hasattr(command, "commands"):
+            yield from _commands(f"{before} {name}", command)
+
+
+def _command(title: str, command) -> str:
     shown = [parameter for parameter in command.params if parameter.name != "help" and not getattr(parameter, "hidden", False)]
     arguments = " ".join(parameter.name.upper() for parameter in shown if parameter.param_type_name == "argument")
     rows = "".join(_row(parameter) for parameter in shown)

@@ -24,6 +24,7 @@ FIRST = (
     "random_features",
     "own_references",
     "own_kernel",
+    "monitor",
     "deployment_onnx",
 )
 """Examples without the ``plot_`` before their names; those that are not listed come last, by name."""

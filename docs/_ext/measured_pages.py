@@ -1,6 +1,6 @@
-"""Pages that commands wrote, inside the site: ``{measured} study`` shows measured/pages/study.html.gz in a frame, and a link to it.
+"""HTML pages that commands wrote, inside the site: ``{measured} article`` shows measured/pages/article.html.gz in a frame.
 
-The pages are kept compressed, since some have a megabyte of drawings. ``tools/measured.py`` puts a new run in their place.
+The pages are kept compressed, since they have a megabyte of drawings. ``tools/measured.py`` puts a new run in their place.
 """
 
 from __future__ import annotations

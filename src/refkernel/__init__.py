@@ -3,29 +3,32 @@
 Names are imported when they are first used, so that ``import refkernel`` and ``refkernel --help`` answer at once.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import calibration, datasets, exceptions, kernels, metrics, model_selection, plot, pseudo_outliers, references, sources
-    from ._encoding import TableEncoder
-    from .auto import AutoDetector
-    from .calibration import ConformalDetector
-    from .ellipsoid import ESVDD
+    from . import datasets, exceptions, kernels, metrics, model_selection, plot, references
+    from . import large as sources
+    from .classifiers import ESVDD, SVDD, OneClassSVM
+    from .detectors import calibration, pseudo_outliers
+    from .detectors.auto import AutoDetector
+    from .detectors.calibration import ConformalDetector
+    from .detectors.calibration.base import suspects
+    from .detectors.explain import Counterfactuals, Explanation, counterfactuals, explain
+    from .detectors.residual import ReferenceResidual
     from .exceptions import DegenerateSolutionWarning, FarSamplesWarning, ModelFileError
-    from .explanations import Counterfactuals, Explanation, counterfactuals, explain
-    from .feature_map import NPT, ReferenceKernel, ReferenceMap
+    from .export.files import load, read_about, save
+    from .export.onnx import to_onnx
     from .kernels import RBF
+    from .maps import NPT, ReferenceKernel, ReferenceMap
     from .model_selection import OneClassGridSearch
-    from .one_class_svm import OneClassSVM
-    from .onnx_export import to_onnx
-    from .persistence import load, read_about, save
+    from .pages import report
     from .preprocessing import TargetImputer, TargetScaler
-    from .residual import ReferenceResidual
-    from .stream import StreamDetector
-    from .svdd import SVDD
+    from .tabular import TableEncoder
+    from .tabular.comparison import compare
+    from .tabular.detector import TableDetector
+    from .tabular.monitor import Monitor
+    from .tabular.windows import windows
 
     __version__: str
 
@@ -41,16 +44,18 @@ __all__ = [
     "Explanation",
     "FarSamplesWarning",
     "ModelFileError",
+    "Monitor",
     "OneClassGridSearch",
     "OneClassSVM",
     "ReferenceKernel",
     "ReferenceMap",
     "ReferenceResidual",
-    "StreamDetector",
+    "TableDetector",
     "TableEncoder",
     "TargetImputer",
     "TargetScaler",
     "calibration",
+    "compare",
     "counterfactuals",
     "datasets",
     "exceptions",
@@ -63,30 +68,39 @@ __all__ = [
     "pseudo_outliers",
     "read_about",
     "references",
+    "report",
     "save",
     "sources",
+    "suspects",
     "to_onnx",
+    "windows",
 ]
 
 _HOMES = {
-    "_encoding": ("TableEncoder",),
-    "auto": ("AutoDetector",),
-    "calibration": ("ConformalDetector",),
-    "ellipsoid": ("ESVDD",),
+    "classifiers": ("ESVDD", "SVDD", "OneClassSVM"),
+    "detectors.auto": ("AutoDetector",),
+    "detectors.calibration": ("ConformalDetector",),
+    "detectors.calibration.base": ("suspects",),
+    "detectors.explain": ("Counterfactuals", "Explanation", "counterfactuals", "explain"),
+    "detectors.residual": ("ReferenceResidual",),
     "exceptions": ("DegenerateSolutionWarning", "FarSamplesWarning", "ModelFileError"),
-    "explanations": ("Counterfactuals", "Explanation", "counterfactuals", "explain"),
-    "feature_map": ("NPT", "ReferenceKernel", "ReferenceMap"),
+    "export.files": ("load", "read_about", "save"),
+    "export.onnx": ("to_onnx",),
     "kernels": ("RBF",),
+    "maps": ("NPT", "ReferenceKernel", "ReferenceMap"),
     "model_selection": ("OneClassGridSearch",),
-    "one_class_svm": ("OneClassSVM",),
-    "onnx_export": ("to_onnx",),
-    "persistence": ("load", "read_about", "save"),
+    "pages": ("report",),
     "preprocessing": ("TargetImputer", "TargetScaler"),
-    "residual": ("ReferenceResidual",),
-    "stream": ("StreamDetector",),
-    "svdd": ("SVDD",),
+    "tabular": ("TableEncoder",),
+    "tabular.comparison": ("compare",),
+    "tabular.detector": ("TableDetector",),
+    "tabular.monitor": ("Monitor",),
+    "tabular.windows": ("windows",),
 }
 """The modules of the names that are not modules themselves; a test holds this to the imports above."""
+
+_MODULES = {"calibration": "detectors.calibration", "pseudo_outliers": "detectors.pseudo_outliers", "sources": "large"}
+"""Public modules that live in another room."""
 
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -100,7 +114,7 @@ if not TYPE_CHECKING:  # a type checker would take any name for granted
         elif name in _HOME_OF:
             found = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
         elif name in __all__:
-            found = import_module(f".{name}", __name__)
+            found = import_module(f".{_MODULES.get(name, name)}", __name__)
         else:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         globals()[name] = found

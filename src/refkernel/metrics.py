@@ -1,7 +1,5 @@
 """Scores of one-class predictions: +1 is a target, -1 an outlier."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
@@ -11,9 +9,9 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from ._validation import OUTLIER
+from ._core.validation import OUTLIER
 
-__all__ = ["geometric_mean", "gmean_score", "gmean_scorer", "tpr_at_tnr_score", "tpr_at_tnr_scorer", "true_rates"]
+__all__ = ["gmean_score", "gmean_scorer", "tpr_at_tnr_score", "tpr_at_tnr_scorer", "true_rates"]
 
 
 def true_rates(y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> tuple[float, float]:
@@ -21,17 +19,13 @@ def true_rates(y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> tuple[float, flo
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        -1 for outliers, anything else for targets.
-    y_pred : array-like of shape (n_samples,)
-        -1 for rejected samples, anything else for accepted ones.
+    y_true, y_pred : array-like of shape (n_samples,)
+        -1 for outliers and for rejected samples, anything else for targets and for accepted ones.
 
     Returns
     -------
-    tpr : float
-        The share of targets that are accepted; NaN if there are no targets.
-    tnr : float
-        The share of outliers that are rejected; NaN if there are no outliers.
+    tpr, tnr : float
+        The shares of targets that are accepted and of outliers that are rejected; NaN if there are none.
 
     Examples
     --------
@@ -48,24 +42,7 @@ def true_rates(y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> tuple[float, flo
 
 
 def geometric_mean(tpr: npt.ArrayLike, tnr: npt.ArrayLike) -> Any:
-    """Compute sqrt(TPR · TNR), for numbers or for arrays.
-
-    Parameters
-    ----------
-    tpr, tnr : float or array-like
-        The share of targets that are accepted, and of outliers that are rejected.
-
-    Returns
-    -------
-    float or ndarray
-        Their geometric mean.
-
-    Examples
-    --------
-    >>> from refkernel.metrics import geometric_mean
-    >>> geometric_mean(0.9, [0.9, 0.4])
-    array([0.9, 0.6])
-    """
+    """sqrt(TPR · TNR), for numbers or for arrays."""
     return np.sqrt(np.multiply(tpr, tnr))
 
 
@@ -74,10 +51,8 @@ def gmean_score(y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> float:
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        -1 for outliers, anything else for targets.
-    y_pred : array-like of shape (n_samples,)
-        -1 for rejected samples, anything else for accepted ones.
+    y_true, y_pred : array-like of shape (n_samples,)
+        -1 for outliers and for rejected samples, anything else for targets and for accepted ones.
 
     Returns
     -------

@@ -1,25 +1,19 @@
 """Standardise, and fill missing values, by the target rows."""
 
-from __future__ import annotations
-
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.impute import SimpleImputer
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from ._sklearn import safe_indexing, validate_data
-from ._typing import MatrixLike
-from ._validation import target_mask
-from .sources import Source, as_source, is_source
-from .sources.labels import Labels
-from .sources.moments import largest_sizes, moments_of
-
-__all__ = ["TargetImputer", "TargetScaler"]
+from ._core.file_rules import FEATURES, Array, Rule
+from ._core.types import MatrixLike
+from ._core.validation import safe_indexing, target_mask, validate_data
+from .large import as_source, is_source
+from .large.labels import Labels, largest_sizes, moments_of
 
 CONSTANT = 10 * np.finfo(float).eps
 """A feature whose deviation is below this share of its size counts as constant: it varies only by rounding."""
@@ -45,6 +39,20 @@ class TargetScaler(TransformerMixin, BaseEstimator):
            [ 0.70710678]])
     """
 
+    _file_rules: ClassVar[dict[str, Rule]] = {
+        **FEATURES,
+        "kept_": Array(("d",), dtype="b"),
+        "mean_": Array(("k",)),
+        "scale_": Array(("k",)),
+        "constants_": Array(("c",)),
+    }
+
+    def _file_problem(self, sizes: dict[str, int]) -> str | None:
+        """A feature is kept or constant."""
+        kept = int(self.kept_.sum())
+        fits = (kept, sizes["d"] - kept) == (sizes["k"], sizes["c"])
+        return None if fits else f"mean_ has {sizes['k']} values, but {kept} features are kept"
+
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> Self:
         """Learn means, deviations and the constant features from the target rows.
 
@@ -61,34 +69,24 @@ class TargetScaler(TransformerMixin, BaseEstimator):
             The fitted scaler.
         """
         if is_source(X):
-            return self._fit_source(as_source(X), y)
-        samples: np.ndarray = validate_data(self, X, dtype=[np.float64, np.float32])
-        targets = np.asarray(samples[target_mask(samples, y)], dtype=np.float64)
-        if targets.shape[0] < 2:
-            raise ValueError("A standard deviation needs at least 2 target rows; got 1 sample (n_samples = 1).")
-        unit = np.abs(targets).max(axis=0)
+            source = as_source(X)
+            self.n_features_in_, n, reduce = source.n_columns, len(source), source.reduce
+        else:
+            samples: np.ndarray = validate_data(self, X, dtype=[np.float64, np.float32])
+            n, reduce = len(samples), lambda function, *state: function(samples, 0, *state)
+        kind = Labels.of(n, y, None).kind
+        unit = reduce(largest_sizes, kind).value
         unit[unit == 0] = 1.0
-        return self._set(len(targets), unit, (targets / unit).mean(axis=0), (targets / unit).std(axis=0, ddof=1), targets[0])
-
-    def _fit_source(self, source: Source, y: npt.ArrayLike | None) -> Self:
-        """Learn from a source, in two passes: the size of each column, then its moments."""
-        labels = Labels.of(len(source), y, None)
-        self.n_features_in_ = source.n_columns
-        unit = source.reduce(largest_sizes, labels.kind).values
-        unit[unit == 0] = 1.0
-        moments = source.reduce(moments_of, labels.kind, unit)
+        moments = reduce(moments_of, kind, unit)
         if moments.n < 2:
-            raise ValueError(f"A standard deviation needs at least 2 target rows; the source has {moments.n}.")
-        return self._set(moments.n, unit, moments.mean, np.sqrt(moments.squares / (moments.n - 1)), moments.first * unit)
-
-    def _set(self, n: int, unit: np.ndarray, mean: np.ndarray, deviation: np.ndarray, first: np.ndarray) -> Self:
-        """Set the attributes from the mean and the deviation of each column in its unit, and a target row."""
+            raise ValueError(f"A standard deviation needs at least 2 target rows; got {moments.n} sample (n_samples = {moments.n}).")
+        deviation = np.sqrt(moments.squares / (moments.n - 1))
         self.kept_ = deviation > CONSTANT
         if not self.kept_.any():
-            raise ValueError(f"All {unit.size} features are constant over the {n} target rows: nothing is left to scale.")
-        self.mean_ = (mean * unit)[self.kept_]
+            raise ValueError(f"All {unit.size} features are constant over the {moments.n} target rows: nothing is left to scale.")
+        self.mean_ = (moments.mean * unit)[self.kept_]
         self.scale_ = (deviation * unit)[self.kept_]
-        self.constants_ = first[~self.kept_]
+        self.constants_ = (moments.first * unit)[~self.kept_]
         return self
 
     def transform(self, X: npt.ArrayLike) -> np.ndarray:
@@ -161,18 +159,8 @@ class TargetImputer(SimpleImputer):
 
     Parameters
     ----------
-    missing_values : int, float, str, np.nan, None or pandas.NA, default=np.nan
-        The placeholder for missing values.
-    strategy : {"mean", "median", "most_frequent", "constant"} or callable, default="mean"
-        How to compute the fill values.
-    fill_value : str or number, optional
-        The value for ``strategy="constant"``.
-    copy : bool, default=True
-        Whether to copy X.
-    add_indicator : bool, default=False
-        Whether to add columns that mark filled values.
-    keep_empty_features : bool, default=False
-        Whether to keep features that are missing in all targets.
+    missing_values, strategy, fill_value, copy, add_indicator, keep_empty_features : as for ``sklearn.impute.SimpleImputer``
+        Its parameters.
 
     Attributes
     ----------
@@ -189,45 +177,10 @@ class TargetImputer(SimpleImputer):
            [90.]])
     """
 
+    _file_rules: ClassVar[dict[str, Rule]] = {**FEATURES, "statistics_": Array(("d",), dtype="fO", finite=False)}
+
     def fit(self, X: MatrixLike, y: npt.ArrayLike | None = None) -> Self:
-        """Learn the fill values from the target rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples.
-        y : array-like of shape (n_samples,), optional
-            -1 marks known outliers, which are ignored.
-
-        Returns
-        -------
-        self
-            The fitted imputer.
-        """
         if y is None:
             return super().fit(X)
-        rows: Any = X
-        if sp.issparse(rows):
-            rows = rows.tocsr()
-        elif not isinstance(rows, list) and not hasattr(rows, "iloc"):
-            rows = np.asarray(rows)
+        rows = X if hasattr(X, "iloc") or hasattr(X, "tocsr") or isinstance(X, list) else np.asarray(X)
         return super().fit(safe_indexing(rows, np.flatnonzero(target_mask(rows, y))))
-
-    def fit_transform(self, X: MatrixLike, y: npt.ArrayLike | None = None, **params: Any) -> np.ndarray:
-        """Fill the missing values of all rows with statistics of the target rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples.
-        y : array-like of shape (n_samples,), optional
-            -1 marks known outliers, which are ignored.
-        **params
-            Not used.
-
-        Returns
-        -------
-        ndarray or sparse matrix of shape (n_samples, n_features_out)
-            The samples without missing values.
-        """
-        return self.fit(X, y).transform(X)

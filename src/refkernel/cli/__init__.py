@@ -1,15 +1,13 @@
 """The `refkernel` command. Its modules are imported when it is run: they need the extra ``cli``."""
 
-from __future__ import annotations
-
 import logging
 import sys
+from io import TextIOWrapper
 from typing import Any
 
 __all__ = ["app", "main"]
 
-NEEDED = ("typer", "rich", "click", "pandas", "skops")
-"""What the extra ``cli`` installs."""
+NEEDED = ("typer", "rich", "click", "pandas", "pyarrow", "skops")  # what the extra ``cli`` installs
 
 
 def main() -> None:
@@ -20,19 +18,17 @@ def main() -> None:
         if (error.name or "").partition(".")[0] not in NEEDED:
             raise
         sys.exit(f'The refkernel command needs {error.name}, which is not installed: pip install "refkernel[cli]"')
-    _show_log()
+    log = logging.getLogger("refkernel")  # one line each on stderr
+    log.addHandler(logging.StreamHandler())
+    log.setLevel(logging.INFO)
+    for stream in (sys.stdout, sys.stderr):  # what an encoding lacks is spelt out
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     command()
 
 
-def _show_log() -> None:
-    """What the library logs, one line each on stderr."""
-    log = logging.getLogger("refkernel")
-    log.addHandler(logging.StreamHandler())
-    log.setLevel(logging.INFO)
-
-
 def _app() -> Any:
-    from . import tables, report, benchmark, study, experiments  # noqa: F401, I001 (they add their commands, which --help lists in this order)
+    from . import tables, watch, experiments  # noqa: F401, I001 (--help lists their commands in this order)
     from .shared import app
 
     return app

@@ -1,183 +1,197 @@
-"""The commands for a user's own data: fit, score, inspect and plot."""
+"""The commands for a user's own data: check, fit, score, inspect, plot and report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import json
+import shlex
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from .shared import app, clear_errors, console, names, progress_bar, shown
-from .words import counted, identity, model_notes, notes_for_warnings, print_fit, print_notes, print_pairs, say, score_notes
+from .._core.files import write_text
+from .._core.text import counted
+from .shared import app, as_output, clear_errors, console, errors, names, progress_bar, reads_table, say, shown
+from .words import identity, model_notes, notes_for_warnings, print_fit, print_notes, print_pairs, print_score
 
 if TYPE_CHECKING:
-    from ..tables import CsvFormat
+    from ..tabular.readers import ReadOptions
 
-Delimiter = Annotated[str | None, typer.Option(help="Of a CSV file: one character, or tab. Detected by default.")]
-Decimal = Annotated[str, typer.Option(help="Decimal mark of a CSV file: . or ,")]
-Encoding = Annotated[str, typer.Option(help="Of a CSV file, such as utf-8, cp1252 or utf-16.")]
-Header = Annotated[
-    bool | None,
-    typer.Option("--header/--no-header", help="Whether the first line of a CSV file names the columns; asked where it holds numbers."),
-]
-Sheet = Annotated[str | None, typer.Option(help="Of an Excel file; the first by default.")]
+AUTO, NONE = "auto", "none"
+MODELS = (AUTO, "svdd", "ocsvm")
+
+SEARCHED_SCALES = (0.01, 0.0316, 0.1, 0.316, 1.0, 3.16, 10.0, 31.6, 100.0)
+SEARCHED_NUS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+"""The article's grid is coarse: half decades of the width and smaller nu gain one to three points of Gmean."""
+
 ModelFile = Annotated[Path, typer.Argument(help="A file of refkernel fit.")]
+LabelColumn = Annotated[str | None, typer.Option(help="Column that labels the rows; by default that of fit, if it is there.")]
+Normal = Annotated[str | None, typer.Option(help="Its value for normal rows.")]
 
 
 @app.command()
+@reads_table
+def check(data: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file.")], *, options: ReadOptions) -> None:
+    """Show what fit would take each column of a table for. Also shows three cells of each, and what is suspicious."""
+    with clear_errors():
+        from ..tabular.checking import check_file
+
+        found = check_file(data, options)
+        table = Table(*found.columns.columns)
+        for row in found.columns.itertuples(index=False):
+            table.add_row(*map(shown, row))
+        console.print(table)
+        print_notes(found.notes)
+        if found.problems:
+            say("\n".join(found.problems), f"[bold red]{counted(len(found.problems), 'problem')}:[/] ", errors)
+            raise typer.Exit(1)
+        say(f"fit would learn from {counted(found.rows, 'row')}. Type, for example:")
+        say(" ".join(["refkernel fit", shlex.quote(str(data)), *found.options, "--out model.rk"]))
+
+
+@app.command()
+@reads_table
 def fit(
-    data: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file, one row a sample, with a header.")],
+    data: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file, one row a sample, with a header; - is standard input.")],
     out: Annotated[Path, typer.Option(help="Where the model goes, for example model.rk.")],
-    target_column: Annotated[
-        str | None, typer.Option(help="Column that tells targets from others. Without it all rows are targets.")
-    ] = None,
+    target_column: Annotated[str | None, typer.Option(help="Column that tells targets from others; else all rows are targets.")] = None,
     target: Annotated[str | None, typer.Option(help="Its value for targets.")] = None,
-    outlier: Annotated[
-        str | None, typer.Option(help="Its value for known outliers, or 'other'. By default other rows are left out.")
-    ] = None,
+    outlier: Annotated[str | None, typer.Option(help="Its value for known outliers, or 'other'; else other rows are left out.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Columns to leave out, separated by commas; may be repeated.")] = None,
-    categorical: Annotated[
-        list[str] | None, typer.Option(help="Columns of numbers that are categories, separated by commas; may be repeated.")
-    ] = None,
-    time_column: Annotated[
-        str | None, typer.Option(help="Column that says when. It stays out of the model, and plot draws along it.")
-    ] = None,
+    categorical: Annotated[list[str] | None, typer.Option(help="Columns of numbers that are categories; like --drop.")] = None,
+    time_column: Annotated[str | None, typer.Option(help="Column that says when. It stays out of the model; plot draws along it.")] = None,
     model: Annotated[
-        str | None, typer.Option(help="auto (nothing to choose), svdd or ocsvm. Default: auto, or svdd with an option of it.")
+        str | None, typer.Option(help="auto (nothing to choose; the default), svdd (if --nu or the like is given) or ocsvm.")
     ] = None,
     false_alarm_rate: Annotated[float, typer.Option(help="Share of new normal rows that may be flagged; for --model auto.")] = 0.05,
-    references: Annotated[
-        str,
-        typer.Option(help="auto (svdd: case2, or none where that rejects more; ocsvm: training rows), none, subset, case1 … case7, …"),
-    ] = "auto",
+    contamination: Annotated[float, typer.Option(help="Share of the rows that may be faulty; for --model auto.")] = 0.0,
+    references: Annotated[str, typer.Option(help="none (the plain kernel), training, subset, case1 to case7, or another strategy.")] = NONE,
     nu: Annotated[float | None, typer.Option(help="Share of targets that may be left outside; 0.1 by default.")] = None,
-    scale: Annotated[float | None, typer.Option(help="Width of the kernel; by default 10 for svdd with references, else 1.")] = None,
-    search: Annotated[
-        bool, typer.Option(help="Tune scale and nu, where they are not given: by known outliers, or else by made-up ones.")
-    ] = False,
+    scale: Annotated[float | None, typer.Option(help="Width of the kernel; by default as neighbours are, 1 with --references.")] = None,
+    search: Annotated[bool, typer.Option("--search", help="Tune scale and nu by known outliers, or else by made-up ones.")] = False,
     seed: Annotated[int, typer.Option(help="Decides references and folds.")] = 0,
-    impute: Annotated[
-        str | None, typer.Option(help="'median' fills missing numbers, now and when scoring; missing categories count as one.")
-    ] = None,
     out_report: Annotated[Path | None, typer.Option(help="Also write a page about the model and this table: see refkernel report.")] = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
-    encoding: Encoding = "utf-8",
-    header: Header = None,
-    sheet: Sheet = None,
+    *,
+    options: ReadOptions,
 ) -> None:
     """Learn what is normal from a table, and save the model."""
     with clear_errors():
-        from ..persistence import save
-        from ..tables import Recipe, Rows, fit_file
-        from ..tables.writing import check_writable
+        from ..detectors.auto import AutoDetector
+        from ..tabular.detector import TableDetector
+        from ..tabular.fitting import TrainingLabels, fit_file
+        from ..tabular.writing import check_writable
 
         check_writable(out, data)
         if out_report is not None:
-            from ..report import check_page
+            from ..pages import check_page
 
             check_page(out_report, data, out)
-        if model is None:
-            model = "svdd" if search or references != "auto" or nu is not None or scale is not None else "auto"
-        recipe = Recipe(model, references, nu, scale, search, seed, impute, false_alarm_rate)
-        rows = Rows(target_column, target, outlier)
-        form = _form(delimiter, decimal, encoding, header, sheet)
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-        with progress_bar(*columns, transient=True) as bar:
-            stage = bar.add_task("fit", total=None)
-            fitted = fit_file(
-                data,
-                recipe,
-                rows,
-                form,
-                names(*(drop or ())),
-                names(*(categorical or ())),
-                time_column,
-                progress=lambda text: bar.update(stage, description=text),
-            )
-            save(fitted.model, out, about=fitted.about)
-        print_notes(fitted.notes)
-        print_fit(fitted.about, out)
+        detector = _detector(model, references, nu, scale, search, seed)
+        if contamination:
+            if detector is not None:
+                raise ValueError("--contamination is for --model auto.")
+            detector = AutoDetector(false_alarm_rate, contamination=contamination, random_state=seed)
+        table_model = TableDetector(
+            detector,
+            false_alarm_rate=false_alarm_rate,
+            drop=names(*(drop or ())),
+            categorical=names(*(categorical or ())),
+            time_column=time_column,
+            random_state=seed,
+        )
+        with progress_bar("fit") as move:
+            labels = TrainingLabels(target_column, target, outlier)
+            notes = fit_file(table_model, data, labels, options, progress=lambda stage: move(description=stage))
+            table_model.save(out)
+        print_notes(notes)
+        print_fit(table_model, out)
         if out_report is not None:
-            write_report(out, data, out_report, form)
+            from ..tabular.scoring import SavedModel
+
+            _write_report(SavedModel(out, table_model), data, out_report, options)
+
+
+def _detector(model: str | None, references: str, nu: float | None, scale: float | None, search: bool, seed: int) -> Any:
+    """The detector that the options stand for; None for AutoDetector."""
+    from .._core.validation import check_choice, check_nu, check_positive
+    from ..classifiers import SVDD, OneClassSVM
+    from ..kernels import RBF
+    from ..maps import ReferenceKernel
+    from ..model_selection import OneClassGridSearch
+    from ..references.base import NAMES
+
+    has_options = search or references != NONE or nu is not None or scale is not None
+    model = model or ("svdd" if has_options else AUTO)
+    check_choice("--model", model, MODELS)
+    check_choice("--references", references, [NONE, *sorted(NAMES)])
+    if nu is not None:
+        check_nu(nu)
+    if scale is not None:
+        check_positive("--scale", scale)
+    if model == AUTO:
+        if has_options:
+            raise ValueError("--references, --nu, --scale and --search are for --model svdd or ocsvm: name one of them.")
+        return None
+    kernel: Any = RBF(1.0 if search and scale is None else scale)
+    if references != NONE:
+        kernel = ReferenceKernel(kernel, references)
+    classifier: Any = SVDD if model == "svdd" else OneClassSVM
+    detector = classifier(kernel, random_state=seed).set_params(**({} if nu is None else {"nu": nu}))
+    if not search:
+        return detector
+    width = "kernel__scale" if references == NONE else "kernel__kernel__scale"
+    grid = {width: SEARCHED_SCALES if scale is None else (scale,), "nu": SEARCHED_NUS if nu is None else (nu,)}
+    return OneClassGridSearch(detector, grid, random_state=seed)
 
 
 @app.command()
+@reads_table
 def score(
     model: ModelFile,
-    data: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file with the model's columns; others are kept.")],
-    out: Annotated[Path, typer.Option(help="CSV (.csv.gz compresses it) or Parquet file for the table with the scores.")],
-    proba_like: Annotated[
-        bool, typer.Option("--proba-like", help="Add normality: the share of training targets with a lower decision value, 0 to 1.")
-    ] = False,
+    data: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file with the model's columns; - is standard input.")],
+    out: Annotated[Path, typer.Option(help="CSV, .csv.gz or Parquet file for the table with the scores; - is standard output.")],
+    proba_like: Annotated[bool, typer.Option("--proba-like", help="Add normality: the share of targets that scored lower.")] = False,
     prefix: Annotated[str, typer.Option(help="Put before the names of the added columns.")] = "",
-    false_alarm_rate: Annotated[
-        float | None, typer.Option(help="Another threshold for this table: the share of new normal rows that may be flagged.")
-    ] = None,
-    explain: Annotated[
-        int,
-        typer.Option(min=0, help="Add this many reasons why each flagged row is flagged: columns, their values, and what is normal."),
-    ] = 0,
+    false_alarm_rate: Annotated[float | None, typer.Option(help="Another share of new normal rows that may be flagged.")] = None,
+    explain: Annotated[int, typer.Option(min=0, help="Add this many reasons of each flagged row: columns, and what is normal.")] = 0,
     worst: Annotated[int, typer.Option(min=0, help="Show this many rows with the lowest scores, the worst first.")] = 0,
-    target_column: Annotated[str | None, typer.Option(help="Column that labels the rows; by default that of fit, if it is there.")] = None,
-    target: Annotated[str | None, typer.Option(help="Its value for normal rows.")] = None,
+    target_column: LabelColumn = None,
+    target: Normal = None,
     summary_json: Annotated[Path | None, typer.Option(help="Write the summary (labels, drift, columns, worst rows) to this file.")] = None,
     defuse: Annotated[
         bool,
-        typer.Option(
-            "--defuse-formulas/--keep-formulas",
-            help="In CSV files, put an apostrophe before texts that a spreadsheet would run as formulas (=, +, -, @ first), or keep them.",
-        ),
+        typer.Option("--defuse-formulas/--keep-formulas", help="Put an apostrophe before texts that a spreadsheet would run (=, +, -, @)."),
     ] = True,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
-    encoding: Encoding = "utf-8",
-    header: Header = None,
-    sheet: Sheet = None,
+    *,
+    options: ReadOptions,
 ) -> None:
-    """Score a table of any size: adds score, decision (score - threshold) and label (1 target, -1 outlier)."""
-    with clear_errors():
-        from ..tables import load_table_model, open_table, score_file
-        from ..tables.summary import Watch, labels_for
-        from ..tables.writing import check_writable
-        from .explaining import print_reasons
-        from .summary import print_summary, summary_of, write_summary
+    """Score a table of any size. Adds score, decision (score - threshold) and label (1 target, -1 outlier)."""
+    with clear_errors(), as_output(out) as goal:
+        from ..tabular.readers import open_table
+        from ..tabular.scoring import load_table_model, score_file
+        from ..tabular.summary import Watch, labels_for
+        from ..tabular.writing import check_writable
 
+        check_writable(out, data, model)
+        if summary_json is not None:
+            check_writable(summary_json, data, out, model)
         saved = load_table_model(model)
         if false_alarm_rate is not None:
             with notes_for_warnings():
-                saved = saved.with_false_alarm_rate(false_alarm_rate)
-        form = _form(delimiter, decimal, encoding, header, sheet)
-        if summary_json is not None:
-            check_writable(summary_json, data, out, model)
-        watch = Watch(saved, labels_for(saved, open_table(data, form).names, target_column, target), worst)
-        with share_bar("score") as progress:
-            result = score_file(
-                saved,
-                data,
-                out,
-                form=form,
-                proba_like=proba_like,
-                prefix=prefix,
-                defuse=defuse,
-                explain=explain,
-                progress=progress,
-                watch=watch.add,
-            )
-        print_notes(score_notes(result, saved))
-        share = 100.0 * result.outliers / result.rows
-        kinds = f"{counted(result.rows - result.outliers, 'target')}, {counted(result.outliers, 'outlier')} ({share:.1f} %)"
-        say(f"{counted(result.rows, 'row')}: {kinds}.")
-        print_reasons(result)
-        summary = summary_of(watch, data)
-        print_summary(summary, outside=not result.outside)
+                saved = replace(saved, model=saved.model.with_false_alarm_rate(false_alarm_rate))
+        table = open_table(data, options)
+        saved = replace(saved, marks=table.marks)
+        watch = Watch(saved, labels_for(saved, table.names, target_column, target), worst)
+        choices: dict[str, Any] = {"proba_like": proba_like, "prefix": prefix, "defuse": defuse, "explain": explain}
+        with progress_bar("score") as move:
+            score_file(saved, table, goal, watch=watch, **choices, progress=lambda share: move(completed=share, total=1.0))
+        print_score(watch, explained=explain > 0)
         say(f"Scores: {out}")
         if summary_json is not None:
-            write_summary(summary_json, summary)
+            text = json.dumps(watch.as_dict(data.name), indent=1, allow_nan=False, ensure_ascii=False)
+            write_text(summary_json, f"{text}\n", "The summary")
             say(f"Summary: {summary_json}")
 
 
@@ -185,61 +199,73 @@ def score(
 def inspect(model: ModelFile) -> None:
     """Say what a model is and what it was trained on."""
     with clear_errors():
-        from ..tables import load_table_model
-        from ..tables.describing import described
+        from ..tabular.scoring import load_table_model
 
         saved = load_table_model(model)
         print_pairs(identity(saved))
         table = Table("column", "type", "in training", "missing")
-        for column in described(saved):
-            table.add_row(*map(shown, column))
+        for column in saved.columns:
+            kind = "constant" if column.is_constant else column.kind
+            table.add_row(*map(shown, (column.name, kind, str(column), f"{100 * column.missing_share:.2g} %" if column.rows else "")))
         console.print(table)
         print_notes(model_notes(saved))
 
 
 @app.command()
+@reads_table
 def plot(
     model: ModelFile,
     data: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file with the model's columns: best the training table.")],
     out: Annotated[Path, typer.Option(help="Picture: .png, .svg, or .html (one file that stands alone).")],
     features: Annotated[str, typer.Option(help="Two numeric features, separated by a comma; principal components by default.")] = "",
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
-    encoding: Encoding = "utf-8",
-    header: Header = None,
-    sheet: Sheet = None,
+    *,
+    options: ReadOptions,
 ) -> None:
-    """Draw decision values, the decision region, and the spectrum of the references."""
+    """Draw decision values, decision region and spectrum."""
     with clear_errors():
-        from ..tables import load_table_model
-        from ..tables.drawing import plot_file
+        from ..tabular.drawing import plot_file
+        from ..tabular.scoring import load_table_model
 
-        drawn = plot_file(
-            load_table_model(model), data, out, features=names(features), form=_form(delimiter, decimal, encoding, header, sheet)
-        )
+        drawn = plot_file(load_table_model(model), data, out, features=names(features), options=options)
         say(f"{counted(drawn, 'row')} drawn: {out}")
 
 
-def _form(delimiter: str | None, decimal: str, encoding: str, header: bool | None, sheet: str | None) -> CsvFormat:
-    from ..tables import CsvFormat
+@app.command()
+@reads_table
+def report(
+    model: Annotated[Path | None, typer.Argument(help="A file of refkernel fit.")] = None,
+    data: Annotated[
+        Path | None, typer.Argument(help="CSV, Parquet or Excel file with the model's columns, to be scored for the page.")
+    ] = None,
+    state: Annotated[Path | None, typer.Option(help="A state of refkernel watch, for a page about the model in operation.")] = None,
+    out: Annotated[Path, typer.Option(help="The page: one .html file that opens anywhere.")] = Path("report.html"),
+    features: Annotated[str, typer.Option(help="Two numeric columns for the plane, separated by a comma; else principal components.")] = "",
+    target_column: LabelColumn = None,
+    target: Normal = None,
+    *,
+    options: ReadOptions,
+) -> None:
+    """Write a page about a model and a table. It shows scores, a threshold to drag, the worst rows and why, a plane, drift."""
+    with clear_errors():
+        if state is not None and model is None:
+            from ..pages.operation import operation_page
 
-    return CsvFormat("\t" if delimiter in ("tab", "\\t") else delimiter, decimal, encoding, header, sheet)
+            say(f"Page: {operation_page(state, out)}")
+            return
+        if model is None or state is not None:
+            raise ValueError("Name a model file, or the state of a model in operation by --state, and not both.")
+        if model.is_dir():
+            raise ValueError(f"{model} is a folder; a model file is needed. Of a run: refkernel reproduce report.")
+        from ..tabular.scoring import load_table_model
+
+        saved = load_table_model(model)
+        _write_report(saved, data, out, options, features=names(features), target_column=target_column, target=target)
 
 
-def write_report(model: Path, data: Path, out: Path, form: CsvFormat) -> None:
-    """The page of a model that was just saved, and of its training table."""
-    from ..report import report_file
-    from ..tables import load_table_model
+def _write_report(saved: Any, data: Path | None, out: Path, options: ReadOptions, **choices: Any) -> None:
+    """The page of a model and a table."""
+    from ..pages.page import report_file
 
-    with share_bar("report") as progress:
-        report_file(load_table_model(model), data, out, form=form, progress=progress)
+    with progress_bar("report") as move:
+        report_file(saved, data, out, options=options, progress=lambda share: move(completed=share, total=1.0), **choices)
     say(f"Page: {out}")
-
-
-@contextmanager
-def share_bar(name: str) -> Iterator[Callable[[float], None]]:
-    """A bar that the yielded function moves to a share from 0 to 1; shown only in a terminal."""
-    columns = (TextColumn(name), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with progress_bar(*columns, transient=True) as bar:
-        task = bar.add_task(name, total=1.0)
-        yield lambda share: bar.update(task, completed=share)

@@ -1,21 +1,20 @@
-"""The table of tasks, and the function that loads one."""
-
-from __future__ import annotations
+"""The table of tasks, the function that loads one, and our own 70/30 splits of the embedded data."""
 
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
 from numbers import Integral
 from typing import Literal
 
 import numpy as np
 
-from .._typing import StrPath
-from .._validation import OUTLIER
+from .._core.types import StrPath
+from .._core.validation import OUTLIER, check_choice
 from ..preprocessing import TargetScaler
-from . import authors, embedded
-
-__all__ = ["N_SPLITS", "SPLITS", "TASKS", "Split", "Task", "list_tasks", "load_task"]
+from . import published
 
 TARGET = 1
+TRAIN_SHARE = 0.7
 N_SPLITS = 5
 SPLITS = ("embedded", "authors")
 
@@ -28,17 +27,12 @@ class Task:
 
     Parameters
     ----------
-    name : str
-        The article's name for the task, such as "Seed2".
-    dataset : str
-        The data set.
-    target : str
-        The class to learn.
+    name, dataset, target : str
+        The article's name for the task, such as "Seed2", its data set, and the class to learn.
     n_targets, n_outliers : int
         The number of samples, training and test together.
     n_features : int
-        The number of features as published. Those that are constant in the training targets are dropped on loading: 1 of Ion1,
-        2 of Ion2.
+        The number of features as published. Loading drops those that are constant in the training targets: 1 of Ion1, 2 of Ion2.
     embedded : bool
         Whether the data come with this package.
 
@@ -73,14 +67,8 @@ class Split:
         The name of the task.
     split : int
         The number of the split, from 0.
-    X_train : ndarray of shape (n_train, n_features)
-        Training samples in rows, float64, standardised by the training targets.
-    y_train : ndarray of shape (n_train,)
-        +1 for targets, -1 for outliers.
-    X_test : ndarray of shape (n_test, n_features)
-        Test samples in rows, standardised like the training samples.
-    y_test : ndarray of shape (n_test,)
-        +1 for targets, -1 for outliers.
+    X_train, y_train, X_test, y_test : ndarray
+        Samples in rows, float64, standardised by the training targets; labels, +1 for targets, -1 for outliers.
 
     Examples
     --------
@@ -137,7 +125,7 @@ def list_tasks(splits: SplitsName = "embedded") -> list[Task]:
     >>> [task.name for task in list_tasks()][:4]
     ['Iris1', 'Iris2', 'Iris3', 'Seed1']
     """
-    _check_splits(splits)
+    check_choice("splits", splits, SPLITS)
     return [task for task in TASKS.values() if task.embedded or splits == "authors"]
 
 
@@ -165,12 +153,8 @@ def load_task(name: str, split: int = 0, *, splits: SplitsName = "embedded", dat
 
     Raises
     ------
-    ValueError
-        If the task, the split or the kind of splits is unknown.
     DataError
         If an authors' file is missing in data_dir, truncated or changed; ``DownloadError`` if it could not be downloaded.
-    ImportError
-        If a download is needed and pooch is not installed.
 
     Examples
     --------
@@ -179,32 +163,22 @@ def load_task(name: str, split: int = 0, *, splits: SplitsName = "embedded", dat
     >>> (task.y_train == 1).sum().item(), (task.y_train == -1).sum().item()
     (35, 70)
     """
-    _check_splits(splits)
     task = _find(name, splits)
     if not isinstance(split, Integral) or isinstance(split, bool) or split not in range(N_SPLITS):
         raise ValueError(f"split={split!r} is unknown: {name} has the splits 0 to {N_SPLITS - 1}.")
     if splits == "authors":
-        arrays = authors.read_split(task.authors_file, int(split), data_dir)
-        return Split(task.name, int(split), *(a.copy() for a in arrays))
+        content = published.AUTHORS.content(task.authors_file, data_dir)
+        return Split(task.name, int(split), *(a.copy() for a in published.authors_splits(content)[split]))
     if data_dir is not None:
         raise ValueError(
             f'data_dir={str(data_dir)!r} is only for the authors\' files, and splits="{splits}" does not read them: pass splits="authors".'
         )
-    return _embedded_split(task, int(split))
-
-
-def _embedded_split(task: Task, split: int) -> Split:
-    X, classes = embedded.raw(task.dataset)
+    X, classes = embedded_data(task.dataset)
     y = np.where(classes == task.target, TARGET, OUTLIER)
-    train, test = embedded.split_rows(classes, split)
+    train, test = split_rows(classes, int(split))
     scaler = TargetScaler().fit(X[train], y[train])
     X_train, X_test = (np.ascontiguousarray(scaler.transform(X[rows])) for rows in (train, test))
-    return Split(task.name, split, X_train, y[train], X_test, y[test])
-
-
-def _check_splits(splits: str) -> None:
-    if splits not in SPLITS:
-        raise ValueError(f"splits={splits!r} is unknown: use one of {', '.join(SPLITS)}.")
+    return Split(task.name, int(split), X_train, y[train], X_test, y[test])
 
 
 def _find(name: str, splits: SplitsName) -> Task:
@@ -214,3 +188,34 @@ def _find(name: str, splits: SplitsName) -> Task:
     if name in TASKS:
         raise ValueError(f'Task {name} is not embedded: load it with splits="authors". The embedded tasks are {", ".join(known)}.')
     raise ValueError(f'Unknown task {name!r}: with splits="{splits}" the tasks are {", ".join(known)}.')
+
+
+@lru_cache
+def embedded_data(dataset: str) -> tuple[np.ndarray, np.ndarray]:
+    """(X, classes) of a data set as published, read-only: X (n × d) float64, classes (n,) their names."""
+    if dataset == "Iris":
+        from sklearn.datasets import load_iris  # slow to import, and needed for three tasks only
+
+        iris = load_iris()
+        X, classes = np.array(iris.data, dtype=np.float64), iris.target_names[iris.target]
+    else:
+        text = (files(__package__) / "data" / f"{dataset.lower()}.csv").read_text(encoding="utf-8")
+        cells = np.array([line.split(",") for line in text.splitlines()[1:]])
+        X, classes = cells[:, :-1].astype(np.float64), cells[:, -1].copy()
+    X.flags.writeable = classes.flags.writeable = False
+    return X, classes
+
+
+def split_rows(classes: np.ndarray, split: int) -> tuple[np.ndarray, np.ndarray]:
+    """(train, test): row numbers in data order, round(0.7 · size) rows of each class for training (halves up).
+
+    ``RandomState(split)`` permutes the rows of each class in turn, the classes in alphabetical order, and the first rows of
+    a permutation train. The targets play no part, so that all tasks of a data set share a split.
+    """
+    random = np.random.RandomState(split)  # its stream is frozen, while a Generator's may change with NumPy's version
+    train = np.zeros(classes.size, dtype=bool)
+    for name in np.unique(classes):
+        rows = np.flatnonzero(classes == name)
+        size = int(np.floor(TRAIN_SHARE * rows.size + 0.5 + 1e-9))  # 0.7 * 225 is 157.49999999999997
+        train[random.permutation(rows)[:size]] = True
+    return np.flatnonzero(train), np.flatnonzero(~train)

@@ -1,34 +1,27 @@
-"""Paired comparisons of methods over tasks: Wilcoxon's test, Holm's correction, average ranks and the critical difference.
+"""Paired comparisons of methods over tasks, and how all pages write them. Tables of means have tasks in rows and methods in columns."""
 
-Tables of means have tasks in rows and methods in columns.
-"""
-
-from __future__ import annotations
-
-from collections.abc import Hashable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import friedmanchisquare, rankdata, studentized_range
+from scipy.stats import rankdata
 
-from ..drift import holm as corrected_by_holm
+from .._core.text import p_text
+from ..detectors.calibration.promise import holm
 
-LEVEL = 0.05
-"""The level of every test."""
-ZERO = 1e-9
-"""Task means that differ by less differ by rounding only."""
-TIE_DECIMALS = 9
-"""Decimals to which differences and means are compared, for the same reason."""
-
-Name = TypeVar("Name", bound=Hashable)
+LEVEL = 0.05  # the level of every test
+TIE_DECIMALS = 9  # task means that agree to this many decimals differ by rounding only
+SAME = 0.05  # differences below this are shown as 0.0
+TAG = re.compile(r"<(?=[a-zA-Z/!])")  # where an HTML tag may begin
 
 
 def differences(one: pd.Series, other: pd.Series) -> np.ndarray:
     """one - other on the tasks that both have; 0 where they differ by rounding only."""
     d = (one - other).dropna().to_numpy()
-    return np.where(np.abs(d) < ZERO, 0.0, d)
+    return np.where(np.abs(d) < 10.0**-TIE_DECIMALS, 0.0, d)
 
 
 def paired_p(d: np.ndarray, alternative: str = "two-sided") -> float:
@@ -37,7 +30,8 @@ def paired_p(d: np.ndarray, alternative: str = "two-sided") -> float:
     The distribution of the rank sum over all 2^n signs is a product of polynomials, with ties too. (SciPy's permutation of
     tied ranks takes seconds for a dozen tasks, and its older versions approximate.)
     """
-    d = np.round(d[np.abs(d) >= ZERO], TIE_DECIMALS)
+    d = np.round(d, TIE_DECIMALS)
+    d = d[d != 0]
     halves = np.rint(2 * rankdata(np.abs(d))).astype(int)  # tied ranks are multiples of a half
     share = np.ones(1)
     for rank in halves:
@@ -45,11 +39,6 @@ def paired_p(d: np.ndarray, alternative: str = "two-sided") -> float:
     positive = int(halves[d > 0].sum())
     greater, less = float(share[positive:].sum()), float(share[: positive + 1].sum())
     return min(1.0, {"greater": greater, "less": less, "two-sided": 2 * min(greater, less)}[alternative])
-
-
-def holm(p: dict[Name, float]) -> dict[Name, float]:
-    """Holm's step-down correction of p values."""
-    return dict(zip(p, corrected_by_holm(list(p.values())), strict=True))
 
 
 @dataclass(frozen=True)
@@ -71,47 +60,44 @@ def compare_with(means: pd.DataFrame, other: Any) -> list[Comparison]:
         return []
     d = {m: differences(means[m], means[other]) for m in means if m != other}
     p = {m: paired_p(values) for m, values in d.items()}
-    corrected = holm(p)
+    corrected = dict(zip(p, holm(list(p.values())), strict=True))
     found = [Comparison(m, means[m].mean(), v.mean(), int((v > 0).sum()), int((v < 0).sum()), p[m], corrected[m]) for m, v in d.items()]
     return sorted(found, key=lambda c: -c.mean)
 
 
-@dataclass(frozen=True)
-class RankComparison:
-    """Average ranks (1 is best) of methods over tasks, Nemenyi's critical difference, the p value of Friedman's test.
-
-    groups: the longest runs of methods, in the order of their ranks, that span less than the critical difference.
-    """
-
-    ranks: pd.Series
-    tasks: int
-    critical_difference: float
-    p: float
-    groups: tuple[tuple[str, ...], ...]
-
-
-def compare_ranks(means: pd.DataFrame) -> RankComparison | None:
-    """Rank the methods by the tasks that all of them have; None for fewer than three methods or two tasks."""
+def average_ranks(means: pd.DataFrame) -> pd.Series | None:
+    """Average ranks (1 is best) over the tasks that all methods have, the best first; None for fewer than three methods or two tasks."""
     means = means.dropna().round(TIE_DECIMALS)
-    tasks, methods = means.shape
-    if tasks < 2 or methods < 3:
-        return None
-    ranks = means.rank(axis=1, ascending=False).mean().sort_values(kind="stable")
-    cd = critical_difference(methods, tasks)
-    varies = bool((means.nunique(axis=1) > 1).any())
-    p = float(friedmanchisquare(*means.to_numpy().T).pvalue) if varies else 1.0
-    return RankComparison(ranks, tasks, cd, p, groups_within(ranks, cd))
+    enough = means.shape[0] >= 2 and means.shape[1] >= 3
+    return means.rank(axis=1, ascending=False).mean().sort_values(kind="stable") if enough else None
 
 
-def critical_difference(k: int, n: int) -> float:
-    """Nemenyi's critical difference of average ranks for k methods and n tasks: q sqrt(k (k + 1) / (6 n))."""
-    q = studentized_range.ppf(1 - LEVEL, k, np.inf) / np.sqrt(2)
-    return float(q * np.sqrt(k * (k + 1) / (6 * n)))
+def value_text(mean: Any, std: Any = None) -> str:
+    """A mean, with its deviation if there is one; nothing if there is no mean."""
+    return "" if pd.isna(mean) else f"{mean:.1f}" + ("" if pd.isna(std) else f" ± {std:.1f}")
 
 
-def groups_within(ranks: pd.Series, cd: float) -> tuple[tuple[str, ...], ...]:
-    """Maximal runs of two or more sorted ranks that differ by less than cd."""
-    values, names = ranks.to_numpy(), list(ranks.index)
-    ends = np.searchsorted(values, values + cd)
-    runs = [(i, end) for i, end in enumerate(ends) if end - i > 1 and (i == 0 or end > ends[i - 1])]
-    return tuple(tuple(names[i:end]) for i, end in runs)
+def signed(value: float, error: Any = None) -> str:
+    """A difference with its sign, one decimal, with a real minus sign; +0.0 for what rounds to zero. With its error if there is one."""
+    return f"{0.0 if abs(value) < SAME else value:+.1f}".replace("-", "−") + ("" if pd.isna(error) else f" ± {error:.1f}")
+
+
+def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A Markdown table; all columns but the first are aligned to the right. Bars and tags in cells are escaped."""
+    lines = [[_cell(text) for text in headings], ["---", *["---:"] * (len(headings) - 1)]]
+    lines += [[_cell(text) for text in row] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _cell(value: Any) -> str:
+    return " ".join(TAG.sub("&lt;", str(value)).replace("|", "\\|").split())
+
+
+def comparison_table(found: Iterable[Comparison], name: Callable[[Any], str] = str, unit: str = "Tasks") -> str:
+    """Comparisons with one method as a Markdown table; significant ones are bold."""
+    rows = []
+    for c in found:
+        p, corrected = (p_text(value).removeprefix("p ").removeprefix("= ") for value in (c.p, c.corrected))
+        shown = f"**{corrected}**" if c.corrected < LEVEL else corrected
+        rows.append([name(c.method), f"{c.average:.1f}", signed(c.mean), f"{c.wins} : {c.losses}", p, shown])
+    return markdown_table(["Method", "Average", "Difference", f"{unit} better : worse", "p", "corrected p"], rows)

@@ -6,78 +6,105 @@ A results folder holds rows.csv, with one block of rows for each unit, and run.j
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import os
 import platform
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from .._files import append_text, write_text
-from .._typing import StrPath
+from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+
+from .._core.files import append_text, write_text
+from .._core.types import StrPath
 from ..exceptions import ResultsError
-from .locking import ELSEWHERE, only_writer
-from .processes import in_processes
 
 if TYPE_CHECKING:
     import pandas as pd
 
+A = TypeVar("A")
+T = TypeVar("T")
+
 ROWS, RUN = "rows.csv", "run.json"
+LOCK_NAME = ".lock"
+ELSEWHERE = "Name another folder with --out"
+HELD = (errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK, errno.EDEADLK)  # error codes that mean that another process holds the lock
 
+if os.name == "nt":
+    import msvcrt
 
-Progress: TypeAlias = Callable[[int, int], None]
-"""Called with the number of finished units and their total number."""
+    LOCKED_BYTE = 2**30
+    """Windows does not let others read a locked byte; this one lies beyond the text."""
 
+    def _lock(descriptor: int) -> None:
+        os.lseek(descriptor, LOCKED_BYTE, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
 
-def no_progress(done: int, total: int) -> None:
-    """Show nothing."""
+else:
+    import fcntl
 
-
-class HasKey(Protocol):
-    """A unit: ``key`` holds the columns that identify its rows."""
-
-    @property
-    def key(self) -> dict[str, Any]: ...
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def run_units(
     compute: Callable[[Any], tuple[list[dict[str, Any]], dict[str, float]]],
-    units: Sequence[HasKey],
+    units: Sequence[Any],
     size: int,
     columns: Sequence[str],
     settings: dict[str, Any],
     out: StrPath,
     *,
     jobs: int = 1,
-    progress: Progress = no_progress,
+    progress: Callable[[int, int], None] = lambda done, total: None,
     facts: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Compute the units that the folder ``out`` lacks, and return the contents of its run.json, with seconds by stage.
 
-    ``compute(unit)`` returns the ``size`` rows of a unit and the seconds of its stages. Rows are appended unit by unit, in the same
-    order for any ``jobs``; ``progress(done, total)`` is called as units finish; ``facts`` go into run.json at the end. A folder with
-    other ``settings``, or one that another process is writing, is refused.
+    ``compute(unit)`` returns the ``size`` rows of a unit, which its ``key`` identifies, and the seconds of its stages. Rows are appended
+    unit by unit, in the same order for any ``jobs``; ``progress(done, total)`` is called as units finish; ``facts`` go into run.json at
+    the end. A folder with other ``settings``, or one that another process is writing, is refused. Nothing is written before the first
+    unit is finished, so that a run that fails at once does not block the next one.
     """
-    out = Path(out)
+    out, settings = Path(out), json.loads(json.dumps(settings))  # as they will be read again
     with only_writer(out):
-        previous = _prepare(out, settings)
-        done = _finished_units(out / ROWS, units, size, columns)
+        begun = (out / ROWS).exists() and (out / ROWS).stat().st_size
+        run = _continued(out / RUN, settings) if begun else _new(settings)
+        done = _finished_units(out / ROWS, units, size, columns) if begun else 0
         progress(done, len(units))
-        start, stages = time.perf_counter(), dict(previous.get("stages", {}))
+        start, stages = time.perf_counter(), dict(run.get("stages", {}))
         for number, (rows, spent) in enumerate(in_processes(compute, units[done:], jobs), start=done + 1):
-            append_text(out / ROWS, _as_csv(rows, columns))
+            text = StringIO()
+            writer = csv.DictWriter(text, columns, lineterminator="\n")
+            if not begun and number == 1:
+                _write_run(out, run)
+                writer.writeheader()
+            writer.writerows(rows)
+            append_text(out / ROWS, text.getvalue())
             for stage, seconds in spent.items():
                 stages[stage] = stages.get(stage, 0.0) + seconds
             progress(number, len(units))
-        seconds = previous.get("seconds", 0.0) + (time.perf_counter() - start if done < len(units) else 0.0)
+        seconds = run.get("seconds", 0.0) + (time.perf_counter() - start if done < len(units) else 0.0)
         times = {"seconds": round(seconds, 3), "stages": {stage: round(spent, 3) for stage, spent in stages.items()}}
-        found = {**previous, **times, "finished": True, **(facts or {})}
-        _write_run(out, found)
-    return found
+        run |= {**times, "finished": True, **(facts or {})}
+        _write_run(out, run)
+    return run
+
+
+def in_processes(work: Callable[[A], T], items: Iterable[A], jobs: int = 1) -> Iterator[T]:
+    """``work(item)`` for every item, in their order, by ``jobs`` processes (-1: one for each core) with one thread each."""
+    if effective_n_jobs(jobs) == 1:
+        yield from map(work, items)
+        return
+    with parallel_config("loky", inner_max_num_threads=1):
+        yield from Parallel(n_jobs=jobs, return_as="generator")(delayed(work)(item) for item in items)
 
 
 def read_run(folder: StrPath) -> dict[str, Any]:
@@ -85,6 +112,19 @@ def read_run(folder: StrPath) -> dict[str, Any]:
     path = Path(folder) / RUN
     run = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return {name: value for name, value in run.items() if value is not None}
+
+
+def provenance(run: dict[str, Any]) -> str:
+    """How long a run took, with what and from which commit, for the end of its page; what run.json lacks is left out."""
+    seconds, stages = run.get("seconds"), sorted(run.get("stages", {}).items(), key=lambda item: -item[1])
+    said = []
+    if seconds and stages:
+        wall = f"{seconds:.1f} s" if seconds < 120 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+        speed = f"; {run['fits']:,} fits, {run['fits'] / seconds:,.0f} per second" if "fits" in run else ""
+        said += [f"{wall} of wall time{speed}.", f"Seconds of all processes: {', '.join(f'{name} {spent:.0f}' for name, spent in stages)}."]
+    if versions := {**run.get("versions", {}), **run.get("peers", {})}:
+        said.append(", ".join(f"{name} {number}" for name, number in versions.items()) + ".")
+    return " ".join([*said, f"Commit {run['commit'][:12]}." if "commit" in run else ""]).strip()
 
 
 def read_rows(folder: StrPath, command: str, columns: Iterable[str], **options: Any) -> pd.DataFrame:
@@ -95,46 +135,44 @@ def read_rows(folder: StrPath, command: str, columns: Iterable[str], **options: 
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist. Run `refkernel {command} --out {folder}` first, or name another folder.")
     rows = pd.read_csv(path, **options)
-    missing = [name for name in columns if name not in rows]
-    if missing:
+    if missing := [name for name in columns if name not in rows]:
         raise ValueError(f"{path} lacks the columns {', '.join(missing)}. It is not the rows.csv of `refkernel {command}`.")
     if rows.empty:
         raise ValueError(f"{path} holds no run yet. Let `refkernel {command}` finish at least one.")
     return rows
 
 
-def _prepare(out: Path, settings: dict[str, Any]) -> dict[str, Any]:
-    """The contents of run.json, written if the folder is new; refused if it belongs to a run with other settings."""
-    path = out / RUN
-    if path.exists():
-        return _matching(path, settings)
-    if (out / ROWS).exists():
-        raise ResultsError(f"{out} holds a {ROWS} without its {RUN}: it cannot be continued. {ELSEWHERE}.")
-    facts = {"settings": settings, **_circumstances()}
-    try:
-        _write_run(out, facts)
-    except OSError as error:
-        raise ResultsError(f"{out} cannot be written: {error}. {ELSEWHERE}.") from error
-    return facts
+def _new(settings: dict[str, Any]) -> dict[str, Any]:
+    """What run.json says of a new run."""
+    packages = ("refkernel", "numpy", "scipy", "scikit-learn", "numba")
+    return {
+        "settings": settings,
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
+        "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
+        "commit": _commit(),
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
 
 
-def _matching(path: Path, settings: dict[str, Any]) -> dict[str, Any]:
+def _continued(path: Path, settings: dict[str, Any]) -> dict[str, Any]:
+    """What run.json says; refused if it belongs to a run with other settings."""
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        before = facts["settings"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ResultsError(f"{path} is damaged: {error}. {ELSEWHERE}, or delete this one.") from error
+        run = json.loads(path.read_text(encoding="utf-8"))
+        before = run["settings"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ResultsError(f"{path} is damaged or missing: {error}. {ELSEWHERE}, or delete this one.") from error
     changed = [f"{name} {before.get(name)!r} -> {now!r}" for name, now in settings.items() if before.get(name) != now]
     if changed:
         raise ResultsError(f"{path.parent} holds a run with other settings ({'; '.join(changed)}). {ELSEWHERE}.")
-    return facts
+    return run
 
 
-def _finished_units(path: Path, units: Sequence[HasKey], size: int, columns: Sequence[str]) -> int:
+def _write_run(out: Path, run: dict[str, Any]) -> None:
+    write_text(out / RUN, json.dumps(run, indent=2) + "\n")
+
+
+def _finished_units(path: Path, units: Sequence[Any], size: int, columns: Sequence[str]) -> int:
     """The number of units whose rows are all there; the rows of one that was cut off are removed."""
-    if not path.exists():
-        write_text(path, ",".join(columns) + "\n")
-        return 0
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     complete = [line for line in lines if line.endswith("\n")]
     if not complete or complete[0].strip() != ",".join(columns):
@@ -151,26 +189,6 @@ def _finished_units(path: Path, units: Sequence[HasKey], size: int, columns: Seq
     return done
 
 
-def _as_csv(rows: list[dict[str, Any]], columns: Sequence[str]) -> str:
-    text = StringIO()
-    csv.DictWriter(text, columns, lineterminator="\n").writerows(rows)
-    return text.getvalue()
-
-
-def _write_run(out: Path, facts: dict[str, Any]) -> None:
-    write_text(out / RUN, json.dumps(facts, indent=2) + "\n")
-
-
-def _circumstances() -> dict[str, Any]:
-    packages = ("refkernel", "numpy", "scipy", "scikit-learn", "numba")
-    return {
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
-        "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
-        "commit": _commit(),
-        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }
-
-
 def _commit() -> str | None:
     """The commit of the checkout that this file is in, if it is in one."""
     try:
@@ -178,3 +196,29 @@ def _commit() -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     return found.stdout.strip()
+
+
+@contextmanager
+def only_writer(folder: Path, name: str = LOCK_NAME, way_out: str = ELSEWHERE) -> Iterator[None]:
+    """Lock a folder, created if necessary, while the block runs; raise ResultsError if another process or run holds the lock ``name``.
+
+    The operating system releases the lock when the process ends. The file stays: removing it while another opens it would protect nothing.
+    """
+    path = folder / name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise ResultsError(f"{folder} cannot be written: {error}. {way_out}.") from error
+    with os.fdopen(descriptor, "r+b", buffering=0) as file:
+        try:
+            _lock(descriptor)
+        except OSError as error:
+            if error.errno in HELD:
+                number = path.read_text(encoding="ascii", errors="replace").strip()
+                holder = f" (pid {number})" if number.isdigit() else ""  # it may not have written its number yet
+                raise ResultsError(f"Another process{holder} is writing into {folder}. Wait for it to finish. {way_out}.") from error
+            warnings.warn(f"{folder} cannot be locked ({error}): make sure that no other process writes into it.", stacklevel=3)
+        file.seek(0)
+        file.write(f"{os.getpid():<20}\n".encode())  # padded, so that it covers an older number
+        yield

@@ -5,8 +5,7 @@ Kernels add and multiply: ``RBF() + 0.1 * Linear()`` is a kernel. ``kernel=`` of
 """
 
 from .adapters import Function, KernelLike, Pairwise, Precomputed, as_kernel
-from .algebra import Product, Scaled, Sum
-from .base import Kernel
+from .base import Kernel, Product, Scaled, Sum
 from .products import Linear, Polynomial, Sigmoid
 from .stationary import RBF, Laplacian
 

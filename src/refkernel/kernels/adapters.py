@@ -1,22 +1,17 @@
 """Kernels from elsewhere (scikit-learn's by name, a function, a matrix), and what users may pass as a kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
-from .._training import TrainingRows
-from .._typing import RandomStateLike
+from .._core.rows import TrainingRows
+from .._core.types import RandomStateLike
 from .base import Kernel, check_matrix, symmetric
 from .products import Linear, Polynomial, Sigmoid
 from .stationary import RBF, Laplacian
-
-__all__ = ["Function", "KernelLike", "Pairwise", "Precomputed", "as_kernel"]
 
 KernelLike: TypeAlias = str | Kernel | Callable[..., Any]
 """What users may pass as a kernel: a name, a kernel object or a callable ``k(X, Z)``."""
@@ -38,6 +33,8 @@ class Pairwise(Kernel):
     >>> rk.kernels.Pairwise("chi2", {"gamma": 2.0})([[1.0, 0.0]]).round(4)
     array([[1.]])
     """
+
+    _trusted = True
 
     def __init__(self, metric: str, params: dict[str, Any] | None = None) -> None:
         self.metric = metric
@@ -64,8 +61,8 @@ class Function(Kernel):
            [ 9., 25.]])
     """
 
-    accepts_sparse = False
-    thread_safe = False
+    _accepts_sparse = _thread_safe = False
+    _trusted = True
 
     def __init__(self, function: Callable[[Any, Any], npt.ArrayLike]) -> None:
         self.function = function
@@ -99,46 +96,27 @@ class Precomputed(Kernel):
     def __init__(self, K: npt.ArrayLike | None = None) -> None:
         self.K: Any = K
 
-    @property
-    def pairwise(self) -> bool:
-        """Whether X holds kernel values, so that splitting rows must split columns too."""
-        return self.K is None
+    _pairwise = _accepts_sparse = property(lambda self: self.K is None)  # row numbers are dense
 
-    @property
-    def accepts_sparse(self) -> bool:
-        """Whether X may be sparse: kernel values may, row numbers may not."""
-        return self.K is None
-
-    def resolve(self, rows: TrainingRows, sample_weight: np.ndarray | None = None, random_state: RandomStateLike = None) -> Precomputed:
+    def _learn(self, rows: TrainingRows, sample_weight: np.ndarray | None, random_state: RandomStateLike) -> None:
         if self.K is None:
-            return self
+            return
         K = np.asarray(self.K, dtype=np.float64)
         if K.ndim != 2 or K.shape[0] != K.shape[1] or not np.isfinite(K).all():
             raise ValueError(f"K must be a square matrix of finite numbers, the kernel matrix of all samples; got shape {K.shape}.")
-        return Precomputed(symmetric(K, "precomputed kernel matrix"))
-
-    def checked(self, X: Any, training: bool) -> Any:
-        if self.K is not None:
-            _row_numbers(X, len(self.K))
-            return X
-        X = X.toarray() if sp.issparse(X) else X
-        if training and X.shape[0] != X.shape[1]:
-            raise ValueError(f'With kernel="precomputed", fit takes the square kernel matrix of the samples; X has shape {X.shape}.')
-        return X
-
-    def matrix(self, X: Any, rows: np.ndarray) -> np.ndarray | None:
-        if self.K is not None:
-            return None
-        return symmetric(X[np.ix_(rows, rows)], "precomputed kernel matrix")
-
-    def landmarks(self, X: Any, rows: np.ndarray) -> Any:
-        return X[rows] if self.K is not None else np.asarray(rows)
+        self.K_ = symmetric(K, "precomputed kernel matrix")
 
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
-        if self.K is not None:
-            x = _row_numbers(X, len(self.K))
-            return self.K[np.ix_(x, x if Z is None else _row_numbers(Z, len(self.K)))]
-        return X if Z is None else X[:, Z]
+        if self.K is None:
+            return X if Z is None else X[:, Z]
+        K = self._values
+        x = _row_numbers(X, len(K))
+        return K[np.ix_(x, x if Z is None else _row_numbers(Z, len(K)))]
+
+    @property
+    def _values(self) -> np.ndarray:
+        """The matrix, checked if the kernel is fitted."""
+        return self.K_ if hasattr(self, "K_") else np.asarray(self.K, dtype=np.float64)
 
     def diag(self, X: Any) -> np.ndarray:
         if self.K is None:
@@ -146,8 +124,8 @@ class Precomputed(Kernel):
                 'With kernel="precomputed", SVDD needs k(x, x) of the samples to score: pass diag, of shape (n_samples,). '
                 "For cross-validation use kernel=Precomputed(K), with row numbers as X."
             )
-        x = _row_numbers(X, len(self.K))
-        return self.K[x, x]
+        x = _row_numbers(X, len(self._values))
+        return self._values[x, x]
 
 
 def _row_numbers(X: npt.ArrayLike, count: int) -> np.ndarray:
@@ -189,15 +167,13 @@ def as_kernel(kernel: KernelLike) -> Kernel:
     >>> rk.kernels.as_kernel("rbf")
     RBF()
     """
-    if isinstance(kernel, Kernel):
-        return kernel
     if isinstance(kernel, str):
-        if kernel in NAMES:
-            return NAMES[kernel]()
-        if kernel in pairwise.PAIRWISE_KERNEL_FUNCTIONS:
-            return Pairwise(kernel)
+        if kernel in NAMES or kernel in pairwise.PAIRWISE_KERNEL_FUNCTIONS:
+            return NAMES[kernel]() if kernel in NAMES else Pairwise(kernel)
         known = sorted({*NAMES, *pairwise.PAIRWISE_KERNEL_FUNCTIONS})
         raise ValueError(f"kernel={kernel!r} is not known. Use one of {known}, a kernel object, or a callable.")
+    if isinstance(kernel, type):
+        raise ValueError(f"kernel={kernel.__name__} is a class. Pass an object: {kernel.__name__}().")
     if callable(kernel):
-        return Function(kernel)
+        return kernel if isinstance(kernel, Kernel) else Function(kernel)
     raise ValueError(f"kernel={kernel!r} is neither a name, a kernel object nor a callable.")

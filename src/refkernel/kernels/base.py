@@ -1,37 +1,27 @@
-"""The contract of a kernel.
+"""The contract of a kernel (``fit`` for what depends on data, one formula in ``__call__``), and kernels made of kernels.
 
-A kernel is a small object of parameters. ``resolve`` fixes what depends on data and returns the kernel that is ready to use; it
-never changes the kernel itself, so one kernel can be shared by many estimators. A new kernel is a subclass with one formula in
-``__call__``.
-
-Symbols: ``X`` (n × d) and ``Z`` (m × d) hold samples in rows; ``Z=None`` stands for ``Z = X``.
+Estimators fit a copy of the kernel that they are given. ``X`` (n × d) and ``Z`` (m × d) hold samples in rows; ``Z=None`` is ``Z = X``.
 """
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from .._blocks import fill_blocks, in_blocks
-from .._sklearn import QuickParams
-from .._training import TrainingRows
-from .._typing import MatrixLike, RandomStateLike
+from .._core.blocks import in_blocks
+from .._core.file_rules import Number, Part, Rule
+from .._core.rows import TrainingRows
+from .._core.types import MatrixLike, RandomStateLike
+from .._core.validation import SYMMETRY_TOLERANCE, QuickParams, check_positive
 
-__all__ = ["Kernel", "check_columns", "check_matrix", "symmetric"]
-
-SYMMETRY_TOLERANCE = 1e-8
-"""Rounding makes a kernel matrix asymmetric or indefinite by far less than this share of its size."""
-
-DIAGONAL_BLOCK = 256
-"""Rows at a time when a diagonal must be read off kernel matrices: 0.5 MB, small next to the data."""
-
-PRECISION = 1e-12
-"""Sums of products, added up in another order, agree to this share of their size."""
+DIAGONAL_BLOCK = 256  # rows at a time when a diagonal must be read off kernel matrices: 0.5 MB, small next to the data
+PRECISION = 1e-12  # sums of products, added up in another order, agree to this share of their size
 
 
 class Kernel(QuickParams):
@@ -43,7 +33,7 @@ class Kernel(QuickParams):
     Attributes
     ----------
     fit_on : {"references", "training"}
-        The rows that a reference map resolves this kernel on.
+        The rows that a reference map fits this kernel on.
 
     Examples
     --------
@@ -56,79 +46,18 @@ class Kernel(QuickParams):
     """
 
     fit_on: str = "references"
-    """The rows that a reference map resolves this kernel on: "references" or "training"."""
+    _accepts_sparse: bool = True  # whether X and Z may be sparse
+    _thread_safe: bool = True  # whether several threads may call it at once
+    _trusted: bool = False  # whether the matrices are right, or checked where they are made
+    _pairwise: bool = False  # whether X holds kernel values against the training samples instead of features
+    _positive_definite: bool = False  # whether every kernel matrix is known to be positive semidefinite
+    _vanishes: bool = False  # whether k(x, z) tends to 0 as x moves away from z
+    _narrow: bool = False  # whether the width follows the neighbours: most targets then carry weight
+    _shares_distances: bool = False  # whether several widths can share one distance matrix, by ``_of_squared_distances``
+    _precision: float = PRECISION  # the share of their size to which sums agree if added up in another order
 
-    @property
-    def accepts_sparse(self) -> bool:
-        """Whether X and Z may be sparse."""
-        return True
-
-    @property
-    def thread_safe(self) -> bool:
-        """Whether several threads may call it at once."""
-        return True
-
-    @property
-    def pairwise(self) -> bool:
-        """Whether X holds kernel values against the training samples instead of features."""
-        return False
-
-    @property
-    def positive_definite(self) -> bool:
-        """Whether every kernel matrix is known to be positive semidefinite."""
-        return False
-
-    @property
-    def vanishes(self) -> bool:
-        """Whether k(x, z) tends to 0 as x moves away from z."""
-        return False
-
-    @property
-    def narrow(self) -> bool:
-        """Whether the width follows the neighbours: most targets then carry weight, and nu says little about new samples."""
-        return False
-
-    @property
-    def shares_distances(self) -> bool:
-        """Whether ``of_squared_distances`` gives this kernel, so that several widths can share one distance matrix."""
-        return False
-
-    @property
-    def precision(self) -> float:
-        """The share of their size to which sums of kernel values agree if added up in another order."""
-        return PRECISION
-
-    def in_map(self) -> Kernel:
-        """Return this kernel as the base of a reference map.
-
-        Returns
-        -------
-        Kernel
-            The kernel itself, unless its default width differs under a map.
-        """
-        return self
-
-    def resolve(self, rows: TrainingRows, sample_weight: np.ndarray | None = None, random_state: RandomStateLike = None) -> Kernel:
-        """Fix every parameter that depends on data, using the target rows; ``self`` is not changed.
-
-        Parameters
-        ----------
-        rows : TrainingRows
-            The rows of one fit.
-        sample_weight : ndarray of shape (n_targets,), optional
-            The weight of each target.
-        random_state : int, RandomState instance or None
-            Used by kernels that draw something and have no ``random_state`` of their own.
-
-        Returns
-        -------
-        Kernel
-            A kernel that is ready to use.
-        """
-        return self
-
-    def fit(self, X: MatrixLike, y: npt.ArrayLike | None = None, sample_weight: np.ndarray | None = None) -> Any:
-        """Resolve the kernel on the rows of X; ``self`` is not changed.
+    def fit(self, X: MatrixLike, y: npt.ArrayLike | None = None, sample_weight: np.ndarray | None = None) -> Self:
+        """Learn what depends on data, such as a width.
 
         Parameters
         ----------
@@ -141,11 +70,12 @@ class Kernel(QuickParams):
 
         Returns
         -------
-        Kernel
-            The kernel to use: ``k = k.fit(X)``.
+        self
+            The fitted kernel.
         """
         rows: Any = X if hasattr(X, "shape") else np.asarray(X, dtype=np.float64)
-        return self.resolve(TrainingRows.of(rows, y), sample_weight)
+        self._learn(TrainingRows.of(rows, y), sample_weight, None)
+        return self
 
     def __call__(self, X: MatrixLike, Z: MatrixLike | None = None) -> np.ndarray:
         """Compute the kernel matrix k(X, Z).
@@ -162,7 +92,7 @@ class Kernel(QuickParams):
         ndarray of shape (n, m)
             One row for each sample of X, one column for each sample of Z.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no formula: define __call__(self, X, Z=None), which returns k(X, Z).")
 
     def diag(self, X: MatrixLike) -> np.ndarray:
         """Compute k(x, x) for every row of X.
@@ -178,201 +108,58 @@ class Kernel(QuickParams):
             The diagonal of k(X, X).
         """
         rows: Any = X
-        return in_blocks(lambda _: lambda block: np.diagonal(self(block)), rows, np.empty(rows.shape[0]), DIAGONAL_BLOCK, self.thread_safe)
+        out = np.empty(rows.shape[0])
+        return in_blocks(lambda _: lambda block: np.diagonal(self(block)), rows, out, DIAGONAL_BLOCK, self._thread_safe)
 
-    def features(self, X: MatrixLike) -> np.ndarray | None:
-        """Compute Phi(X) with k(x, z) = Phi(x) · Phi(z), if the kernel has a small dense map.
+    def _learn(self, rows: TrainingRows, sample_weight: np.ndarray | None, random_state: RandomStateLike) -> None:
+        """Set what depends on data: by default nothing, but a user's formula is tried on two rows."""
+        if not self._trusted:
+            some = rows.X[:2]
+            check_matrix(np.asarray(self(some, some[:1])), some, some[:1], f"kernel {type(self).__name__}")
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, n_features)
-            Samples in rows.
+    def _fitted(self, rows: TrainingRows, sample_weight: np.ndarray | None = None, random_state: RandomStateLike = None) -> Self:
+        """A copy that is fitted on the rows; ``self`` does not change."""
+        fitted = copy.copy(self)
+        fitted._learn(rows, sample_weight, random_state)
+        return fitted
 
-        Returns
-        -------
-        ndarray of shape (n, rank) or None
-            The features; None if the kernel has no such map.
-        """
+    def _in_map(self) -> Kernel:
+        """This kernel as the base of a reference map: itself, unless its default width differs there."""
+        return self
+
+    def _features(self, X: MatrixLike) -> np.ndarray | None:
+        """Phi(X) with k(x, z) = Phi(x) · Phi(z); None if the kernel has no small dense map."""
         return None
 
-    def features_into(self, X: MatrixLike, out: np.ndarray | None) -> np.ndarray | None:
-        """Compute Phi(X), in an array that is used again if the kernel can write there.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, n_features)
-            Samples in rows.
-        out : ndarray of shape (n, rank) or None
-            Where the features may go.
-
-        Returns
-        -------
-        ndarray of shape (n, rank) or None
-            ``out`` or another array with what ``features`` gives.
-        """
-        return self.features(X)
-
-    def far_features(self) -> np.ndarray | None:
-        """Give the features of samples far from all data, if the kernel maps all of them to one point.
-
-        Returns
-        -------
-        ndarray of shape (rank,) or None
-            That point; None for other kernels.
-        """
+    def _far_features(self) -> np.ndarray | None:
+        """Phi of samples far from all data, if the kernel maps all of them to one point; else None."""
         return None
 
-    def of_squared_distances(self, negative: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Compute kernel values from distances; only for kernels with ``shares_distances``.
-
-        Parameters
-        ----------
-        negative : ndarray of shape (n, m)
-            -||x - z||² for each pair.
-        out : ndarray of shape (n, m), optional
-            Where the values may go; a new array by default.
-
-        Returns
-        -------
-        ndarray of shape (n, m)
-            k(X, Z).
-        """
+    def _of_squared_distances(self, negative: np.ndarray) -> np.ndarray:
+        """k(X, Z) from -||x - z||² of each pair, for kernels with ``_shares_distances``."""
         raise NotImplementedError
 
-    def against(self, Z: Any, rows: int) -> Callable[[Any], np.ndarray]:
-        """Prepare kernel values against a fixed Z.
-
-        Parameters
-        ----------
-        Z : ndarray or sparse matrix of shape (m, n_features)
-            Samples in rows.
-        rows : int
-            The largest number of rows in a block of X.
-
-        Returns
-        -------
-        callable
-            The function X -> [k(X, Z), 1]. Its result is valid until the next call.
-        """
+    def _against(self, Z: Any, rows: int) -> Callable[[Any], np.ndarray]:
+        """The function X -> [k(X, Z), 1] for at most this many rows of X. A result is valid until the next call."""
         return lambda X: np.column_stack([self(X, Z), np.ones(X.shape[0])])
 
-    def sums(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
-        """Compute Σ_j weights_j k(x, z_j) for every row x of X; it does not depend on the rows beside x.
+    def _sums(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
+        """Σ_j weights_j k(x, z_j) for every row x of X. It does not depend on the rows beside x."""
+        return self._products(X, Z, np.append(weights, 0.0), np.empty(X.shape[0]))
 
-        Parameters
-        ----------
-        X : ndarray or sparse matrix of shape (n, n_features)
-            Samples in rows.
-        Z : ndarray or sparse matrix of shape (m, n_features)
-            Samples in rows.
-        weights : ndarray of shape (m,)
-            The weight of each row of Z.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            The weighted sums.
-        """
-        with_one = np.append(weights, 0.0)
+    def _products(self, X: Any, Z: Any, W: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """[k(X, Z), 1] W in ``out``; of a projection W, the features of a reference map."""
 
         def make(rows: int) -> Callable[[Any], np.ndarray]:
-            values = self.against(Z, rows)
-            return lambda block: values(block) @ with_one
+            values = self._against(Z, rows)
+            return lambda block: values(block) @ W
 
-        return in_blocks(make, X, np.empty(X.shape[0]), with_one.size, self.thread_safe)
-
-    def features_against(self, X: Any, Z: Any, projection: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Compute [k(X, Z), 1] projection, the features of a reference map; a row's do not depend on the rows beside it.
-
-        Parameters
-        ----------
-        X : ndarray or sparse matrix of shape (n, n_features)
-            Samples in rows.
-        Z : ndarray or sparse matrix of shape (m, n_features)
-            The references, in rows.
-        projection : ndarray of shape (m + 1, rank)
-            Centring and whitening.
-        out : ndarray of shape (n, rank)
-            Where the features go.
-
-        Returns
-        -------
-        ndarray of shape (n, rank)
-            ``out``.
-        """
-
-        def make(rows: int) -> Callable[[Any, np.ndarray], None]:
-            values, held = self.against(Z, rows), np.empty((rows, projection.shape[1]))
-
-            def fill(block: Any, Phi: np.ndarray) -> None:
-                K, whole = values(block), len(Phi) == block.shape[0] and Phi.dtype == held.dtype
-                into = np.matmul(K, projection, out=Phi if whole else held[: len(K)])
-                if not whole:
-                    Phi[:] = into[: len(Phi)]
-
-            return fill
-
-        return fill_blocks(make, X, out, len(projection), self.thread_safe)
-
-    def checked(self, X: Any, training: bool) -> Any:
-        """Convert validated input to what this kernel takes; raise if it cannot take it.
-
-        Parameters
-        ----------
-        X : ndarray or sparse matrix
-            The samples after scikit-learn's validation.
-        training : bool
-            Whether X comes from ``fit``.
-
-        Returns
-        -------
-        ndarray or sparse matrix
-            The samples for ``__call__``.
-        """
-        return X
-
-    def matrix(self, X: Any, rows: np.ndarray) -> np.ndarray | None:
-        """Give the kernel matrix of training rows, if it is known rather than computed.
-
-        Parameters
-        ----------
-        X : ndarray or sparse matrix
-            What ``checked`` returned.
-        rows : ndarray of int
-            Row numbers.
-
-        Returns
-        -------
-        ndarray or None
-            Their kernel matrix; None if it must be computed.
-        """
-        return None
-
-    def landmarks(self, X: Any, rows: np.ndarray) -> Any:
-        """Select training rows for use as the second argument of ``__call__``.
-
-        Parameters
-        ----------
-        X : ndarray or sparse matrix
-            What ``checked`` returned.
-        rows : ndarray of int
-            Row numbers.
-
-        Returns
-        -------
-        ndarray or sparse matrix
-            These rows, as this kernel refers to them.
-        """
-        return X[rows]
+        return in_blocks(make, X, out, max(W.shape), self._thread_safe)
 
     def __add__(self, other: Any) -> Kernel:
-        from .algebra import Sum
-
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
     def __mul__(self, other: Any) -> Kernel:
-        from .algebra import Product, Scaled
-
         if isinstance(other, Kernel):
             return Product(self, other)
         return Scaled(self, float(other)) if isinstance(other, Real) else NotImplemented
@@ -405,3 +192,141 @@ def check_columns(X: MatrixLike, Z: MatrixLike | None) -> None:
     shapes = [np.shape(A) for A in (X, Z) if A is not None]
     if any(len(shape) != 2 for shape in shapes) or len({shape[1] for shape in shapes}) != 1:
         raise ValueError(f"X and Z must be rows of samples with the same number of columns; got shapes {' and '.join(map(str, shapes))}.")
+
+
+class _OfKernels(Kernel):
+    """A kernel made of the kernels in the parameters ``_names``, which all see the same rows."""
+
+    _names: ClassVar[tuple[str, ...]]
+    _combined: Callable[..., np.ndarray]  # of the values of its parts
+
+    def _learn(self, rows: TrainingRows, sample_weight: np.ndarray | None, random_state: RandomStateLike) -> None:
+        for name in self._names:
+            setattr(self, f"{name}_", getattr(self, name)._fitted(rows, sample_weight, random_state))
+
+    @property
+    def _parts(self) -> list[Kernel]:
+        """The kernels, fitted if this one is."""
+        return [getattr(self, f"{name}_", getattr(self, name)) for name in self._names]
+
+    @property
+    def fit_on(self) -> str:  # type: ignore[override]
+        one, *others = dict.fromkeys(part.fit_on for part in self._parts)
+        if others:
+            raise ValueError(f"One kernel has fit_on={one!r}, the other {others[0]!r}: they must agree.")
+        return one
+
+    _accepts_sparse = property(lambda self: all(part._accepts_sparse for part in self._parts))
+    _thread_safe = property(lambda self: all(part._thread_safe for part in self._parts))
+    _positive_definite = property(lambda self: all(part._positive_definite for part in self._parts))
+    _vanishes = property(lambda self: all(part._vanishes for part in self._parts))
+    _narrow = property(lambda self: any(part._narrow for part in self._parts))
+    _precision = property(lambda self: max(part._precision for part in self._parts))
+
+    def _features(self, X: MatrixLike) -> np.ndarray | None:
+        return self._joined([part._features(X) for part in self._parts])
+
+    def _far_features(self) -> np.ndarray | None:
+        return self._joined([part._far_features() for part in self._parts])
+
+    def _joined(self, parts: list[Any]) -> np.ndarray | None:
+        """The features of this kernel from those of its parts; None if it has none."""
+        return None
+
+    def __call__(self, X: MatrixLike, Z: MatrixLike | None = None) -> np.ndarray:
+        return self._combined(*(part(X, Z) for part in self._parts))
+
+    def diag(self, X: MatrixLike) -> np.ndarray:
+        return self._combined(*(part.diag(X) for part in self._parts))
+
+
+class _Pair(_OfKernels):
+    """A kernel made of two."""
+
+    _names = ("first", "second")
+    _file_rules: ClassVar[dict[str, Rule]] = {
+        **dict.fromkeys(("first", "second"), Part(Kernel, fitted=False)),
+        **dict.fromkeys(("first_", "second_"), Part(Kernel)),
+    }
+
+    def __init__(self, first: Kernel, second: Kernel) -> None:
+        self.first = first
+        self.second = second
+
+
+class Sum(_Pair):
+    """k(x, z) = k1(x, z) + k2(x, z): what ``k1 + k2`` returns.
+
+    Parameters
+    ----------
+    first, second : Kernel
+        The two kernels.
+
+    Examples
+    --------
+    >>> import refkernel as rk
+    >>> (rk.kernels.Linear() + 2.0 * rk.kernels.Linear())([[1.0]], [[2.0]])
+    array([[6.]])
+    """
+
+    _combined = np.add
+
+    def _joined(self, parts: list[Any]) -> np.ndarray | None:
+        return None if any(Phi is None for Phi in parts) else np.concatenate(parts, axis=-1)
+
+
+class Product(_Pair):
+    """k(x, z) = k1(x, z) · k2(x, z): what ``k1 * k2`` returns.
+
+    Parameters
+    ----------
+    first, second : Kernel
+        The two kernels.
+
+    Examples
+    --------
+    >>> import refkernel as rk
+    >>> (rk.kernels.Linear() * rk.kernels.Linear())([[1.0]], [[2.0]])
+    array([[4.]])
+    """
+
+    _combined = np.multiply
+
+
+class Scaled(_OfKernels):
+    """k(x, z) = factor · k1(x, z): what ``factor * k1`` returns.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel to scale.
+    factor : float
+        A positive number.
+
+    Examples
+    --------
+    >>> import refkernel as rk
+    >>> (0.5 * rk.kernels.Linear())([[1.0]], [[2.0]])
+    array([[1.]])
+    """
+
+    _names = ("kernel",)
+    _file_rules: ClassVar[dict[str, Rule]] = {
+        "kernel": Part(Kernel, fitted=False),
+        "kernel_": Part(Kernel),
+        "factor": Number(positive=True),
+    }
+
+    def __init__(self, kernel: Kernel, factor: float) -> None:
+        self.kernel = kernel
+        self.factor = factor
+
+    def _learn(self, rows: TrainingRows, sample_weight: np.ndarray | None, random_state: RandomStateLike) -> None:
+        check_positive("factor", self.factor)
+        super()._learn(rows, sample_weight, random_state)
+
+    def _combined(self, values: np.ndarray) -> np.ndarray:
+        return self.factor * values
+
+    def _joined(self, parts: list[Any]) -> np.ndarray | None:
+        return None if parts[0] is None else np.sqrt(self.factor) * parts[0]

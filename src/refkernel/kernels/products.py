@@ -1,20 +1,17 @@
 """Kernels of the inner product of two samples."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
-from .._distances import squared_norms
-from .._training import TrainingRows
-from .._typing import MatrixLike, RandomStateLike
-from .._validation import check_positive
+from .._core.distances import squared_norms
+from .._core.file_rules import Number, Rule
+from .._core.rows import TrainingRows
+from .._core.types import MatrixLike, RandomStateLike
+from .._core.validation import check_positive
 from .base import Kernel
-
-__all__ = ["Linear", "Polynomial", "Sigmoid", "as_gamma"]
 
 
 class Linear(Kernel):
@@ -27,19 +24,43 @@ class Linear(Kernel):
     array([[11.]])
     """
 
-    positive_definite = True
+    _positive_definite = _trusted = True
 
     def __call__(self, X: MatrixLike, Z: MatrixLike | None = None) -> np.ndarray:
         return pairwise.linear_kernel(X, Z)
 
-    def features(self, X: MatrixLike) -> np.ndarray | None:
+    def _features(self, X: MatrixLike) -> np.ndarray | None:
         return None if sp.issparse(X) else np.asarray(X, dtype=np.float64)
 
     def diag(self, X: MatrixLike) -> np.ndarray:
         return squared_norms(X)
 
 
-class Polynomial(Kernel):
+class _OfProducts(Kernel):
+    """A function of gamma x · z + coef0."""
+
+    gamma: float | str | None
+    coef0: float
+
+    def _formula(self, products: np.ndarray) -> np.ndarray:
+        """The kernel's values from gamma x · z + coef0."""
+        raise NotImplementedError
+
+    def _learn(self, rows: TrainingRows, sample_weight: np.ndarray | None, random_state: RandomStateLike) -> None:
+        self.gamma_ = as_gamma(self.gamma, rows.X_targets)
+
+    def __call__(self, X: MatrixLike, Z: MatrixLike | None = None) -> np.ndarray:
+        return self._of(pairwise.linear_kernel(X, Z), X)
+
+    def diag(self, X: MatrixLike) -> np.ndarray:
+        return self._of(squared_norms(X), X)
+
+    def _of(self, products: np.ndarray, X: MatrixLike) -> np.ndarray:
+        gamma = self.gamma_ if hasattr(self, "gamma_") else as_gamma(self.gamma, X)
+        return self._formula(gamma * products + self.coef0)
+
+
+class Polynomial(_OfProducts):
     """k(x, z) = (gamma x · z + coef0)^degree.
 
     Parameters
@@ -47,7 +68,7 @@ class Polynomial(Kernel):
     degree : float, default=3
         The exponent.
     gamma : float, "scale" or "auto", optional
-        The factor of x · z. "auto", the default, is 1 / d for d features; "scale" is 1 / (d · variance of X).
+        The factor of x · z; it becomes ``gamma_``. "auto", the default, is 1 / d for d features; "scale" is 1 / (d · variance of X).
     coef0 : float, default=1.0
         The number added before the power is taken.
 
@@ -58,32 +79,24 @@ class Polynomial(Kernel):
     array([[9.]])
     """
 
+    _file_rules: ClassVar[dict[str, Rule]] = dict.fromkeys(("degree", "coef0", "gamma_"), Number())
+
     def __init__(self, degree: float = 3, gamma: float | str | None = None, coef0: float = 1.0) -> None:
         self.degree = degree
         self.gamma = gamma
         self.coef0 = coef0
 
-    def resolve(self, rows: TrainingRows, sample_weight: np.ndarray | None = None, random_state: RandomStateLike = None) -> Polynomial:
-        return Polynomial(self.degree, as_gamma(self.gamma, rows.X_targets), self.coef0)
-
-    def __call__(self, X: MatrixLike, Z: MatrixLike | None = None) -> np.ndarray:
-        return pairwise.polynomial_kernel(X, Z, degree=self.degree, gamma=as_gamma(self.gamma, X), coef0=self.coef0)
-
-    def diag(self, X: MatrixLike) -> np.ndarray:
-        return (as_gamma(self.gamma, X) * squared_norms(X) + self.coef0) ** self.degree
+    def _formula(self, products: np.ndarray) -> np.ndarray:
+        return products**self.degree
 
 
-class Sigmoid(Kernel):
-    """k(x, z) = tanh(gamma x · z + coef0).
-
-    It is not positive definite: fitting may warn about that.
+class Sigmoid(_OfProducts):
+    """k(x, z) = tanh(gamma x · z + coef0), which is not positive definite: fitting may warn about that.
 
     Parameters
     ----------
-    gamma : float, "scale" or "auto", optional
-        The factor of x · z. "auto", the default, is 1 / d for d features; "scale" is 1 / (d · variance of X).
-    coef0 : float, default=1.0
-        The number added before tanh is taken.
+    gamma, coef0 : as for :class:`Polynomial`
+        The factor of x · z, and the number added before tanh is taken.
 
     Examples
     --------
@@ -92,18 +105,14 @@ class Sigmoid(Kernel):
     array([[0.7616]])
     """
 
+    _file_rules: ClassVar[dict[str, Rule]] = dict.fromkeys(("coef0", "gamma_"), Number())
+
     def __init__(self, gamma: float | str | None = None, coef0: float = 1.0) -> None:
         self.gamma = gamma
         self.coef0 = coef0
 
-    def resolve(self, rows: TrainingRows, sample_weight: np.ndarray | None = None, random_state: RandomStateLike = None) -> Sigmoid:
-        return Sigmoid(as_gamma(self.gamma, rows.X_targets), self.coef0)
-
-    def __call__(self, X: MatrixLike, Z: MatrixLike | None = None) -> np.ndarray:
-        return pairwise.sigmoid_kernel(X, Z, gamma=as_gamma(self.gamma, X), coef0=self.coef0)
-
-    def diag(self, X: MatrixLike) -> np.ndarray:
-        return np.tanh(as_gamma(self.gamma, X) * squared_norms(X) + self.coef0)
+    def _formula(self, products: np.ndarray) -> np.ndarray:
+        return np.tanh(products)
 
 
 def as_gamma(gamma: float | str | None, X: Any) -> float:

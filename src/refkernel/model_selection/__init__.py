@@ -1,10 +1,9 @@
 """Model selection that shares work between candidates."""
 
-from .grams import Samples
 from .paths import Formulation, decision_paths
 from .search import OneClassGridSearch
 
-__all__ = ["Formulation", "OneClassGridSearch", "Samples", "decision_paths"]
+__all__ = ["Formulation", "OneClassGridSearch", "decision_paths"]
 
 
 def __dir__() -> list[str]:

@@ -1,45 +1,84 @@
-"""One fold of a search: shared work is done once."""
+"""What the candidates of a grid share (the plan of a search), and one fold, on which shared work is done once."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import time
 import traceback
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.utils import assert_all_finite
+from sklearn.pipeline import Pipeline
 
-from .._dual.solver import WHOLE
-from .._one_class import DOUBTS, check_values, is_indefinite
-from .._sklearn import check_method_params, safe_indexing, safe_split
-from .._timing import Clock
-from .._training import TrainingRows
-from .._validation import OUTLIER, target_mask
-from .candidates import Alone, KernelAxis, Shared, final_step
+from .._core.factor import check_floor
+from .._core.progress import Clock
+from .._core.rows import TrainingRows
+from .._core.solver import WHOLE
+from .._core.threads import one_blas_thread
+from .._core.unwrap import detector_of
+from .._core.validation import OUTLIER, rows_of_params, safe_indexing, safe_split, target_mask
+from ..classifiers.base import DOUBTS, OneClassClassifier, check_values, is_indefinite, resolved_threshold
+from ..kernels import Kernel, Linear, as_kernel
+from ..kernels.base import PRECISION
+from ..maps import ReferenceFit, ReferenceMap
 from .grams import ReferenceSet, Samples
-from .paths import SolvedPaths, solve_formulations
+from .paths import Formulation, SolvedPaths, solve_formulations
 from .scoring import rates
 
-__all__ = ["Rows", "Scores", "Task", "evaluate"]
+KERNEL_AXES = ("scale", "sigma", "gamma", "degree", "coef0")
+"""Parameters of a base kernel that change neither the references nor the distances."""
 
-STACK_ENTRIES = 2**20
-"""Kernel matrices of several base kernels are solved together if they hold at most this many entries (8 MB)."""
+STACK_ENTRIES = 2**20  # kernel matrices of several base kernels are solved together if they hold at most this many entries (8 MB)
+NO_SHARES = np.full((1, 2), np.nan)  # of a search without made-up outliers, and of fits that failed
 
-NO_SHARES = np.full((1, 2), np.nan)
-"""Of a search without made-up outliers, and of fits that failed."""
+
+class Alone(NamedTuple):
+    """A candidate that shares nothing with others: fitted and scored as it is."""
+
+    estimator: Any
+    params: dict[str, Any]
+    candidate: int
+
+
+@dataclass
+class KernelAxis:
+    """One base kernel and the candidates on it, with the value of nu or C of each."""
+
+    kernel: Any
+    parameter: str
+    members: list[Alone] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+
+
+@dataclass
+class Shared:
+    """Candidates that share preprocessing, references and distances.
+
+    ``prefix`` holds the transformers before the kernel (equal ones have the same ``key``), ``reference`` the ReferenceMap or
+    ReferenceKernel (None on a plain kernel), ``kernel`` the base kernel. ``names`` says which axis (nu, C or one of the base kernel's own)
+    each name in the grid stands for.
+    """
+
+    prefix: list[Any]
+    key: Any
+    reference: Any
+    kernel: Kernel
+    classifier: Any
+    names: dict[str, str]
+    axes: list[KernelAxis] = field(default_factory=list)
 
 
 class Rows(NamedTuple):
-    """Some candidates on one fold: their numbers and scores, the seconds that fitting and scoring one of them took (shared work is split
-    evenly), and what a fit of each would warn about. If the fit failed, ``failure`` says why.
+    """Some candidates on one fold: their scores, the seconds that fitting and scoring one of them took, and what went wrong.
 
-    With made-up outliers, ``shares`` holds the shares of normals accepted and of made-up outliers rejected (candidates × 2).
+    With made-up outliers, ``shares`` (candidates × 2) are those of normals accepted and of made-up outliers rejected.
     """
 
     candidates: list[int]
@@ -51,178 +90,205 @@ class Rows(NamedTuple):
     shares: np.ndarray = NO_SHARES
 
 
-@dataclass(frozen=True)
-class Scores:
-    """Some candidates on one fold; ``stages`` holds the seconds that they took, by stage."""
-
-    rows: list[Rows]
-    stages: dict[str, float]
-
-
 class Task(NamedTuple):
-    """What every fold of a search shares: the samples, the scoring, what a failed fit scores, and parameters for ``fit``.
-
-    Of the samples, ``given`` (all if None) are the user's; those after them are made-up outliers. If some of the user's rows repeat
-    others, ``groups`` holds a number for each, the same for equal ones.
-    """
+    """What every fold of a search shares. Of the samples, ``given`` (all if None) are the user's; made-up outliers follow them."""
 
     X: Any
     y: Any
     scoring: Any
-    error_score: Any = "raise"
-    fit_params: dict[str, Any] | None = None
+    error_score: Any
+    fit_params: dict[str, Any]
     given: int | None = None
-    groups: np.ndarray | None = None
+
+
+def configured(estimator: Any, params: dict[str, Any]) -> Any:
+    """A new estimator with a candidate's parameters; a fit may change their values without touching the grid's."""
+    return clone(estimator).set_params(**{name: clone(value, safe=False) for name, value in params.items()})
+
+
+def plan(estimator: Any, candidates: Iterable[dict[str, Any]]) -> list[Shared | Alone]:
+    """Group the candidates of a grid by what they share."""
+    groups: dict[Any, list[Alone]] = defaultdict(list)
+    shared = _shared(estimator)
+    names = {} if shared is None else shared.names
+    for number, params in enumerate(candidates):
+        structure = tuple((name, id(value)) for name, value in sorted(params.items()) if name not in names)
+        groups[structure].append(Alone(estimator, params, number))
+    return [part for members in groups.values() for part in _parts(estimator, names, members)]
+
+
+def _parts(estimator: Any, names: dict[str, str], alone: list[Alone]) -> list[Any]:
+    """The group of candidates that differ along the axes only, and those that share nothing."""
+    shared = _shared(configured(estimator, {name: value for name, value in alone[0].params.items() if name not in names}))
+    if shared is None or names != shared.names:
+        return alone
+    classifier, fixed = shared.classifier, shared.kernel.get_params(deep=False)
+    axes: dict[Any, KernelAxis] = {}
+    for member in alone:
+        along = {names[name]: value for name, value in member.params.items() if name in names}
+        parameter, value = classifier._solved_parameter(along.pop("nu", classifier.nu), along.pop("C", getattr(classifier, "C", None)))
+        key = (parameter, tuple(sorted((name, _key(v)) for name, v in along.items())))
+        axis = axes.setdefault(key, KernelAxis(type(shared.kernel)(**fixed | along), parameter))
+        axis.members.append(member)
+        axis.values.append(value)
+    unshared: list[Alone] = []
+    for axis in axes.values():
+        kernel = axis.kernel if shared.reference is None else as_kernel(classifier.kernel)
+        if resolved_threshold(classifier.threshold, kernel) == "loo":  # paths do not leave targets out
+            unshared += axis.members
+        else:
+            shared.axes.append(axis)
+    return [shared, *unshared] if shared.axes else unshared
+
+
+def _shared(estimator: Any) -> Shared | None:
+    """The estimator's parts, if it is a classifier of this package on a kernel that can be shared; else None."""
+    steps = estimator.steps if isinstance(estimator, Pipeline) else [("", estimator)]
+    *prefix, (name, classifier) = ((name, step) for name, step in steps if step not in (None, "passthrough"))
+    if not isinstance(classifier, OneClassClassifier):
+        return None
+    final = f"{name}__" if name else ""
+    try:
+        classifier._check_params()
+        kernel, reference, where = as_kernel(classifier.kernel), None, f"{final}kernel__"
+        if isinstance(kernel, ReferenceFit):
+            reference, where = kernel, f"{final}kernel__kernel__"
+        elif prefix and isinstance(prefix[-1][1], ReferenceMap) and type(kernel) is Linear:
+            name, reference = prefix.pop()
+            where = f"{name}__kernel__"
+        if reference is not None:
+            check_floor(reference.eigenvalue_floor)
+        base = kernel if reference is None else as_kernel(reference.kernel)
+    except ValueError:
+        return None  # its own fit says what is wrong
+    if kernel._pairwise:
+        return None
+    names: dict[str, str] = {f"{final}{name}": name for name in ("nu", "C") if name in classifier.get_params(deep=False)}
+    names |= {f"{where}{axis}": axis for axis in KERNEL_AXES if axis in base.get_params(deep=False)}
+    transformers = [step for _, step in prefix]
+    return Shared(transformers, tuple(map(_key, transformers)), reference, base, classifier, names)
+
+
+def _key(value: Any) -> Any:
+    """Equal for values that are the same: by parameters for estimators, by identity for what cannot be compared."""
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        return type(value), tuple((name, _key(v)) for name, v in sorted(value.get_params(deep=False).items()))
+    return value if getattr(value, "__hash__", None) else id(value)
 
 
 def evaluate(
     parts: Sequence[Shared | Alone], task: Task, train: np.ndarray, test: np.ndarray, reference_sets: dict[Any, ReferenceSet]
-) -> Scores:
-    """Fit the parts of a plan on one training fold and score them on its test fold.
-
-    ``reference_sets`` remembers generated references from fold to fold; results do not depend on what it holds.
-    """
-    fold = _Fold(task, train, test, reference_sets)
-    rows = [found for part in parts for found in (_shared_rows(part, fold) if isinstance(part, Shared) else [_alone_row(part, fold)])]
-    return Scores(rows, fold.clock.stages)
+) -> tuple[list[Rows], dict[str, float]]:
+    """Fit the parts of a plan on one training fold and score them on its test fold; also the seconds of each stage."""
+    with one_blas_thread():  # matrices are small, and other folds use the other cores
+        fold = _Fold(task, train, test, reference_sets)
+        rows = [found for part in parts for found in (_shared_rows(part, fold) if isinstance(part, Shared) else [_alone_row(part, fold)])]
+    return rows, fold.clock.stages
 
 
 def _alone_row(part: Alone, fold: _Fold) -> Rows:
     """Fit and score one candidate on its own; if the fit fails, its score is ``error_score``."""
-    scored = fold.task.error_score
-    fit_time = 0.0
+    task, fit_time = fold.task, 0.0
     try:
-        model = part.configured()
-        (X_train, y_train), (X_test, y_test) = fold.split_for(model)
+        model = configured(part.estimator, part.params)
+        X_train, y_train = safe_split(model, task.X, task.y, fold.train)
+        X_test, y_test = safe_split(model, task.X, task.y, fold.test, fold.train)
+        params = rows_of_params(task.X if task.given is None else range(task.given), task.fit_params, fold.train)
         with warnings.catch_warnings():
-            for category, _ in DOUBTS.values():
-                if category is not UserWarning:
-                    warnings.simplefilter("ignore", category)  # the search gives one warning for all
-            model.fit(X_train, y_train, **fold.fit_params())
+            for category in {category for category, _ in DOUBTS.values()} - {UserWarning}:
+                warnings.simplefilter("ignore", category)  # the search gives one warning for all
+            model.fit(X_train, y_train, **params)
         fit_time = fold.clock.lap("alone")
-        score, shares = fold.score_of(model, X_test, y_test)
+        if task.given is None:
+            scores, shares = np.array([float(task.scoring.scorer(model, X_test, y_test))]), NO_SHARES
+        else:
+            decisions = np.reshape(model.decision_function(X_test), (1, -1))
+            scores, shares = task.scoring.of_decisions(decisions, X_test, y_test), fold.shares(decisions)
     except Exception:
-        if isinstance(scored, str):
+        if isinstance(task.error_score, str):
             raise
-        failed = np.array([float(scored)])
+        failed = np.array([float(task.error_score)])
         return Rows([part.candidate], failed, fit_time or fold.clock.lap("alone"), 0.0, [()], traceback.format_exc())
-    doubts = getattr(final_step(model), "_doubts", ())
-    return Rows([part.candidate], np.array([score]), fit_time, fold.clock.lap("scoring"), [doubts], shares=shares)
+    doubts = getattr(detector_of(model), "_doubts", ())
+    return Rows([part.candidate], scores, fit_time, fold.clock.lap("scoring"), [doubts], shares=shares)
 
 
 def _shared_rows(part: Shared, fold: _Fold) -> list[Rows]:
-    """The rows of all candidates of a group; if the group cannot be solved together, each is fitted alone."""
-    try:
+    """The rows of all candidates of a group; if the group cannot be solved together, each is fitted alone, and says why."""
+    with contextlib.suppress(Exception):
         samples = fold.samples(part)
         if samples is not None:
-            return [_solved_rows(part, axes, samples, fold) for axes in _together(part.axes, _most_axes(samples))]
-    except Exception:
-        if isinstance(fold.task.error_score, str):
-            raise
-    return [_alone_row(alone, fold) for alone in part.members]
+            most = max(1, STACK_ENTRIES // max(1, len(samples.Z) * samples.n))
+            return [_solved_rows(part.classifier, axes, samples, fold) for axes in _together(part.axes, most)]
+    return [_alone_row(member, fold) for axis in part.axes for member in axis.members]
 
 
-def _solved_rows(part: Shared, axes: list[KernelAxis], samples: Samples, fold: _Fold) -> Rows:
+def _solved_rows(classifier: Any, axes: list[KernelAxis], samples: Samples, fold: _Fold) -> Rows:
     """The rows of candidates on several base kernels with the same values of nu or C."""
     start = time.perf_counter()
-    grams = samples.grams([axis.kernel for axis in axes], far=True)
-    for number in np.flatnonzero(~grams.K.diagonal(axis1=1, axis2=2).any(axis=1)):
-        check_values(grams.K[number].diagonal(), samples.X)
-    solved = solve_formulations(grams.K, [part.formulation(axes[0], samples)], samples.outliers, samples.counts)
-    precision = max(samples.precision(axis.kernel) for axis in axes)
+    grams = samples.grams([axis.kernel for axis in axes])
+    for K in grams.K:
+        check_values(K.diagonal(), samples.X)
+    solver = {name: getattr(classifier, name) for name in ("tol", "stopping", "max_iter")}
+    C_negative = classifier.C_negative if samples.outliers else None
+    formulation = Formulation(classifier.classifier.name, axes[0].values, axes[0].parameter, **solver, C_negative=C_negative)
+    solved = solve_formulations(grams.K, [formulation], samples.outliers)
+    precision = max(axis.kernel._precision for axis in axes) if samples.references is None else PRECISION
     (decisions,) = solved.decisions(grams.K_test, grams.diag_test, precision)
     fold.clock.lap("solving")
-    accepts_far = decisions[:, :, -1] >= 0 if grams.far else None
-    doubts = _doubts(axes, samples, grams.K, solved, accepts_far)
-    candidates = [c for axis in axes for c in axis.candidates]
+    doubts = _doubts(axes, samples, grams.K, solved, decisions)
+    candidates = [member.candidate for axis in axes for member in axis.members]
     fit_time = (time.perf_counter() - start) / len(candidates)
-    tested = decisions.reshape(len(candidates), -1)
-    tested = tested[:, :-1] if grams.far else tested
+    tested = decisions.reshape(len(candidates), -1)[:, : decisions.shape[2] - samples.far]
     scores = fold.task.scoring.of_decisions(tested, fold.X_test, fold.y_test)
     return Rows(candidates, scores, fit_time, fold.clock.lap("scoring") / len(candidates), doubts, shares=fold.shares(tested))
 
 
-def _doubts(
-    axes: list[KernelAxis], samples: Samples, K: np.ndarray, solved: SolvedPaths, accepts_far: np.ndarray | None
-) -> list[tuple[str, ...]]:
+def _doubts(axes: list[KernelAxis], samples: Samples, K: np.ndarray, solved: SolvedPaths, decisions: np.ndarray) -> list[tuple[str, ...]]:
     """What a fit of each candidate would warn about, by the names of DOUBTS."""
-    degenerate = solved.degenerate
-    found = {"not converged": ~solved.converged, "degenerate": degenerate}
+    found = {"not converged": ~solved.converged, "degenerate": solved.degenerate}
     if samples.references is None and samples.n <= WHOLE:
         indefinite = np.array([is_indefinite(axis.kernel, k.view) for axis, k in zip(axes, K, strict=True)])
-        found["indefinite"] = np.broadcast_to(indefinite[:, None], degenerate.shape)
-    if accepts_far is not None:
-        vanishes = np.array([axis.kernel.vanishes for axis in axes])
-        found["far samples"] = accepts_far & ~degenerate & vanishes[:, None]
-    named = {name: where.ravel().tolist() for name, where in found.items() if where.any()}
-    if not named:
-        return [()] * degenerate.size
-    return [tuple(itertools.compress(named, doubted)) for doubted in zip(*named.values(), strict=True)]
-
-
-def _most_axes(samples: Samples) -> int:
-    return STACK_ENTRIES // max(1, len(samples.Z) * samples.n)
+        found["indefinite"] = np.broadcast_to(indefinite[:, None], solved.degenerate.shape)
+    if samples.far:
+        vanishes = np.array([axis.kernel._vanishes for axis in axes])
+        found["far samples"] = (decisions[:, :, -1] >= 0) & ~solved.degenerate & vanishes[:, None]
+    return [tuple(itertools.compress(found, doubted)) for doubted in zip(*(where.flat for where in found.values()), strict=True)]
 
 
 def _together(axes: list[KernelAxis], most: int) -> list[list[KernelAxis]]:
-    """Runs of axes with the same values of the same parameter, of at most ``most`` axes each (at least one)."""
-    runs: list[list[KernelAxis]] = []
-    for axis in axes:
-        if runs and len(runs[-1]) < most and (runs[-1][0].parameter, runs[-1][0].values) == (axis.parameter, axis.values):
-            runs[-1].append(axis)
-        else:
-            runs.append([axis])
-    return runs
+    """Runs of axes with the same values of the same parameter, of at most ``most`` axes each."""
+    runs = [list(run) for _, run in itertools.groupby(axes, key=lambda axis: (axis.parameter, axis.values))]
+    return [run[k : k + most] for run in runs for k in range(0, len(run), most)]
 
 
 class _Fold:
-    """One split of the data, and what was computed on it so far."""
+    """One split of the data, and what was computed on it so far; ``reference_sets`` remembers generated references for all folds."""
 
     def __init__(self, task: Task, train: np.ndarray, test: np.ndarray, reference_sets: dict[Any, ReferenceSet]) -> None:
-        self.clock = Clock()
-        self.task = task
-        self._train, self._test = train, test
-        self.X_train, self.X_test = _rows(task.X, train), _rows(task.X, test)
-        self.y_train: Any = None if task.y is None else task.y[train]
-        self.y_test: Any = None if task.y is None else task.y[test]
+        self.task, self.train, self.test, self.clock = task, train, test, Clock()
+        self.X_train, self.X_test = safe_indexing(task.X, train), safe_indexing(task.X, test)
+        self.y_train, self.y_test = (None if task.y is None else task.y[part] for part in (train, test))
         self.is_target = target_mask(train, self.y_train, warn=False)
         self._prefixes: dict[Any, tuple[Any, Any]] = {}
         self._reference_sets = reference_sets
 
     def samples(self, part: Shared) -> Samples | None:
-        """The preprocessed samples of this fold with the references of a group; None if they are sparse."""
+        """The preprocessed samples of this fold with the references of a group; None if sharing is not for them, or they are not usable."""
         X_train, X_test = self._preprocessed(part)
-        if sp.issparse(X_train):
+        if sp.issparse(X_train) or X_train.ndim != 2 or not (X_train.size and np.isfinite(X_train).all() and np.isfinite(X_test).all()):
             return None
         rows = TrainingRows(X_train, np.flatnonzero(self.is_target), np.flatnonzero(~self.is_target))
-        apart = part.repel or part.classifier.stopping == "libsvm"  # whose rule depends on every move
-        groups = None if apart or self.task.groups is None else self.task.groups[np.asarray(self._train)][rows.targets]
         self.clock.lap("preprocessing")
-        return Samples(rows, X_test, part.reference, self._reference_sets, self.clock, part.repel, groups)
-
-    def split_for(self, model: Any) -> tuple[Any, Any]:
-        """(X, y) to train on and to test on; for a kernel matrix, the rows and columns that the model takes."""
-        X, y = self.task.X, self.task.y
-        return safe_split(model, X, y, self._train), safe_split(model, X, y, self._test, self._train)
-
-    def fit_params(self) -> dict[str, Any]:
-        """The parameters for ``fit``; those with one value for each sample are cut to the training fold."""
-        samples = self.task.X if self.task.given is None else range(self.task.given)
-        return check_method_params(samples, self.task.fit_params, indices=self._train) if self.task.fit_params else {}
-
-    def score_of(self, model: Any, X_test: Any, y_test: Any) -> tuple[float, np.ndarray]:
-        """The score of a fitted model, and its shares."""
-        if self.task.given is None:
-            return self.task.scoring.of_model(model, X_test, y_test), NO_SHARES
-        decisions = np.reshape(model.decision_function(X_test), (1, -1))
-        return float(self.task.scoring.of_decisions(decisions, X_test, y_test)[0]), self.shares(decisions)
+        repel = getattr(part.classifier, "negatives", "ignore") == "repel"
+        return Samples(rows, X_test, part.reference, self._reference_sets, self.clock, repel, far=True)
 
     def shares(self, decisions: np.ndarray) -> np.ndarray:
         """Of each row of decision values: the share of normals accepted and of made-up outliers rejected."""
         if self.task.given is None:
             return NO_SHARES
-        is_target = self.y_test != OUTLIER
-        counted = is_target | (self._test >= self.task.given)  # known outliers are neither
+        is_target = np.asarray(self.y_test != OUTLIER)
+        counted = is_target | (self.test >= self.task.given)  # known outliers are neither
         return np.column_stack(rates(decisions[:, counted], is_target[counted]))
 
     def _preprocessed(self, part: Shared) -> tuple[Any, Any]:
@@ -233,14 +299,5 @@ class _Fold:
                 X_train, X_test = step.fit_transform(X_train, self.y_train), step.transform(X_test)
             if not sp.issparse(X_train):
                 X_train, X_test = (np.ascontiguousarray(X, dtype=np.float64) for X in (X_train, X_test))
-                if X_train.ndim == 2 and X_train.shape[1] == 0:
-                    raise ValueError(f"X has 0 features (shape={X_train.shape}): nothing describes a sample.")
-                for X in (X_train, X_test):
-                    if not np.isfinite(X.sum()):  # a sum may overflow even if all values are finite
-                        assert_all_finite(X, input_name="X")
             self._prefixes[part.key] = X_train, X_test
         return self._prefixes[part.key]
-
-
-def _rows(X: Any, indices: np.ndarray) -> Any:
-    return X[indices] if isinstance(X, np.ndarray) else safe_indexing(X, indices)

@@ -12,13 +12,10 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._dual.classifiers import CLASSIFIERS, bound_of_outliers, joint, negative_margin
-from .._dual.path import Family, Path, solve_path
-from .._dual.solver import STOPPING_RULES
-from .._validation import check_bound, check_choice, check_nu
+from .._core.problem import CLASSIFIERS, Solution, bound_of_outliers, joint, negative_margin
+from .._core.solver import STOPPING_RULES, Family, solve_path
+from .._core.validation import check_bound, check_choice, check_nu
 from ..kernels.base import PRECISION
-
-__all__ = ["Formulation", "SolvedPaths", "decision_paths", "solve_formulations"]
 
 
 @dataclass(frozen=True)
@@ -33,13 +30,7 @@ class Formulation:
         The values of the parameter.
     parameter : {"nu", "C"}, default="nu"
         Which parameter; "C" is for SVDD only.
-    tol : float, default=1e-6
-        As for :class:`SVDD`.
-    stopping : {"relative", "libsvm"}, default="relative"
-        As for :class:`SVDD`.
-    max_iter : int, default=-1
-        As for :class:`SVDD`.
-    C_negative : float, optional
+    tol, stopping, max_iter, C_negative : optional
         As for :class:`SVDD`.
 
     Examples
@@ -62,25 +53,6 @@ class Formulation:
         check_choice("classifier", self.classifier, CLASSIFIERS)
         check_choice("parameter", self.parameter, CLASSIFIERS[self.classifier].parameters)
         check_choice("stopping", self.stopping, STOPPING_RULES)
-
-    def bounds_of_outliers(self, bounds: np.ndarray, n: int, q: int) -> np.ndarray:
-        """Compute the bounds of the weights of outliers that repel.
-
-        Parameters
-        ----------
-        bounds : ndarray
-            The values of nu n = 1 / C.
-        n : int
-            The number of targets.
-        q : int
-            The number of outliers.
-
-        Returns
-        -------
-        ndarray
-            One bound for each value.
-        """
-        return np.array([bound_of_outliers(self.C_negative, bound, n, q) for bound in bounds])
 
 
 def decision_paths(K: np.ndarray, formulations: Sequence[Formulation], K_test: np.ndarray, diag_test: np.ndarray) -> list[np.ndarray]:
@@ -129,18 +101,13 @@ def decision_paths(K: np.ndarray, formulations: Sequence[Formulation], K_test: n
     return solved.decisions(K_test, diag_test)
 
 
-def solve_formulations(
-    K: np.ndarray, formulations: Sequence[Formulation], outliers: int = 0, counts: np.ndarray | None = None
-) -> SolvedPaths:
-    """Solve every value of every formulation on a stack of kernel matrices K (s × n × n), whose last ``outliers`` samples repel.
-
-    Without such outliers, each sample may stand for several equal ones: ``counts`` says how many.
-    """
+def solve_formulations(K: np.ndarray, formulations: Sequence[Formulation], outliers: int = 0) -> SolvedPaths:
+    """Solve every value of every formulation on a stack of kernel matrices K (s × n × n), whose last ``outliers`` samples repel."""
     K = np.ascontiguousarray(K, dtype=np.float64)
     if not math.isfinite(K.sum()):
         raise ValueError("The kernel overflows or is NaN on the training samples. Scale the data first, for example with TargetScaler.")
-    plan = _plan(tuple(formulations), K.shape[1] - outliers if counts is None else int(counts.sum()), outliers)
-    path = solve_path(K, plan.family, outliers, counts)
+    plan = _plan(tuple(formulations), K.shape[1] - outliers, outliers)
+    path = solve_path(K, plan.families, outliers)
     margin = np.array([negative_margin(k.diagonal()[:-outliers]) for k in K]) if outliers else np.zeros(len(K))
     return SolvedPaths(plan, path, outliers, margin)
 
@@ -150,27 +117,22 @@ class SolvedPaths:
     """The solutions of some formulations on a stack of s kernels, and what follows from them."""
 
     plan: _Plan
-    path: Path
+    path: Solution
     outliers: int
     margin: np.ndarray
 
     def decisions(self, K_test: np.ndarray, diag_test: np.ndarray, precision: float = PRECISION) -> list[np.ndarray]:
         """Decision values (s, len(values), t) of test samples for each formulation, as the estimators' ``decision_function``."""
-        found, each = self.path.B @ K_test.swapaxes(1, 2), self.plan.each
+        path, each = self.path, self.plan.each
+        slack = each.slack(path.size_of_sums, path.shortfall, precision, np.where(self.plan.noisy, path.noise, 0.0))
+        if self.outliers:
+            repelled = (path.b[:, :, -self.outliers :] < 0).any(axis=2)
+            slack = np.where(repelled, 0.5 * self.margin[:, None], slack)
+        found = path.b @ K_test.swapaxes(1, 2)
         found *= each.slope[:, None]
         found -= each.diag_share[:, None] * diag_test[:, None, :]
-        found += self._constants(precision)[:, :, None]
+        found += (-each.threshold(path.rho, path.quadratic) - each.diag_share * path.quadratic + slack)[:, :, None]
         return self._in_order(found)
-
-    def _constants(self, precision: float) -> np.ndarray:
-        """The part of each problem's decisions that is the same for all samples: -diag_share · b'Kb - threshold + slack."""
-        path, each = self.path, self.plan.each
-        noise = np.where(self.plan.noisy, path.noise, 0.0) if self.plan.noisy.any() else 0.0
-        slack = each.slack(path.size_of_sums, path.shortfall, precision, noise)
-        if self.outliers:
-            repelled = (path.B[:, :, -self.outliers :] < 0).any(axis=2)
-            slack = np.where(repelled, 0.5 * self.margin[:, None], slack)
-        return -each.threshold(path.rho, path.quadratic) - each.diag_share * path.quadratic + slack
 
     @property
     def converged(self) -> np.ndarray:
@@ -180,49 +142,37 @@ class SolvedPaths:
     @property
     def degenerate(self) -> np.ndarray:
         """Whether decision values are noise (s × values), for a single formulation."""
-        noisy = self.plan.noisy
-        return self._in_order(self.path.is_zero & noisy if noisy.any() else np.zeros(self.path.rho.shape, dtype=bool))[0]
+        return self._in_order(self.path.is_zero & self.plan.noisy)[0]
 
     def _in_order(self, found: np.ndarray) -> list[np.ndarray]:
         """Cut into formulations, with values in the order in which the user gave them."""
-        found = found if self.plan.order is None else found[:, self.plan.order]
-        return [found[:, part] for part in self.plan.parts]
+        return [found[:, places] for places in self.plan.places]
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """The problems of some formulations.
+    """The problems of some formulations. Where ``noisy``, decisions may be noise; ``places`` are the numbers of each formulation's."""
 
-    ``each`` joins the classifiers of the problems; where ``noisy``, all decisions may be noise. ``parts`` holds the slice of each
-    formulation, ``order`` the position of each value's problem (None if they are in order).
-    """
-
-    family: Family
+    families: list[Family]
     each: Any
     noisy: np.ndarray
-    order: np.ndarray | None
-    parts: list[slice]
+    places: list[np.ndarray]
 
 
 @functools.lru_cache(maxsize=1024)
 def _plan(formulations: tuple[Formulation, ...], n: int, outliers: int) -> _Plan:
     """The problems of these formulations for n targets, sorted so that each starts from its neighbour's solution."""
-    families, orders, parts = [], [], []
-    begin = 0
+    families, places, begin = [], [], 0
     for f in formulations:
         if f.parameter == "nu":
             bounds = np.array([check_nu(value) for value in f.values]) * n
         else:
             bounds = 1.0 / np.array([check_bound(value, n) for value in f.values])
         order = np.argsort(bounds, kind="stable")
-        lowers = -f.bounds_of_outliers(bounds[order], n, outliers) if outliers else None
-        classifier = CLASSIFIERS[f.classifier]
-        families.append(Family.of(classifier, bounds[order], lowers, tol=f.tol, stopping=f.stopping, max_iter=f.max_iter))
-        orders.append(begin + np.argsort(order))
-        parts.append(slice(begin, begin + bounds.size))
+        lowers = np.array([-bound_of_outliers(f.C_negative, bound, n, outliers) if outliers else 0.0 for bound in bounds[order]])
+        families.append(Family(CLASSIFIERS[f.classifier], bounds[order], lowers, f.tol, f.stopping, f.max_iter))
+        places.append(begin + np.argsort(order))
         begin += bounds.size
-    order = np.concatenate(orders)
-    in_order = (order == np.arange(begin)).all()
-    family = functools.reduce(Family.joined, families)
+    libsvm = np.concatenate([np.full(len(f.values), f.stopping == "libsvm") for f in formulations])
     each = joint([CLASSIFIERS[f.classifier] for f in formulations for _ in f.values])
-    return _Plan(family, each, (each.diag_share == 0.0) & ~family.libsvm, None if in_order else order, parts)
+    return _Plan(families, each, (each.diag_share == 0.0) & ~libsvm, places)

@@ -1,39 +1,53 @@
 """Grid search for one-class classifiers."""
 
-from __future__ import annotations
-
+import functools
 import itertools
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.exceptions import FitFailedWarning, UndefinedMetricWarning
 from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold, check_cv
-from sklearn.utils import check_random_state, column_or_1d, indexable
+from sklearn.utils import check_random_state, column_or_1d, get_tags, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
-from .._factor import distinct_rows
-from .._one_class import DOUBTS
-from .._progress import progress
-from .._sklearn import BaseSearchCV
-from .._threads import in_parallel, one_blas_thread
-from .._typing import MatrixLike, RandomStateLike
-from .._validation import OUTLIER
-from .candidates import Alone, clone_values, plan
-from .engine import Rows, Scores, Task, evaluate
-from .made_up import with_made_up
-from .scoring import LABEL_FREE, Scoring, as_scoring
-
-__all__ = ["OneClassGridSearch"]
+from .._core.file_rules import Part, Rule
+from .._core.progress import progress
+from .._core.threads import in_parallel, one_blas_thread
+from .._core.threshold import ThresholdMixin
+from .._core.types import MatrixLike, RandomStateLike
+from .._core.validation import OUTLIER
+from ..classifiers.base import DOUBTS
+from .engine import Alone, Rows, Task, configured, evaluate, plan
+from .scoring import LABEL_FREE, Scoring, as_scoring, with_made_up
 
 
-class OneClassGridSearch(BaseSearchCV):
+def _of_best(method: str) -> Any:
+    """A method of the refitted best estimator; it is there if the estimator has it, and an AttributeError says why not."""
+
+    def exists(search: Any) -> bool:
+        if not search.refit:
+            raise AttributeError(f"{method} needs an estimator that was fitted on all data. Pass refit=True.")
+        getattr(getattr(search, "best_estimator_", search.estimator), method)
+        return True
+
+    @functools.wraps(getattr(ThresholdMixin, method))
+    def call(self: Any, X: MatrixLike, **params: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return getattr(self.best_estimator_, method)(X, **params)
+
+    return available_if(exists)(call)
+
+
+class OneClassGridSearch(MetaEstimatorMixin, BaseEstimator):
     """Exhaustive search over a grid, at a fraction of ``GridSearchCV``'s cost and with its answers.
 
     Candidates share what they have in common: preprocessing, references and distances are computed once for each fold, one
@@ -63,16 +77,15 @@ class OneClassGridSearch(BaseSearchCV):
         The score of a candidate whose fit fails on a fold, with a ``FitFailedWarning`` that says why; "raise" raises the error.
         If every fit fails, ``fit`` raises.
     pseudo_outliers : str, source or array of shape (m, n_features), default="permuted_and_box"
-        What scoring="label_free" makes outliers up by: a name or source of :mod:`refkernel.pseudo_outliers`, or rows to draw from.
+        What scoring="label_free" makes outliers up by: a name or source of ``rk.pseudo_outliers``, or rows to draw from.
 
     Attributes
     ----------
     cv_results_, best_params_, best_score_, best_index_, best_estimator_, n_splits_, refit_time_, scorer_
-        As in ``GridSearchCV``. Times of shared work are split evenly between the candidates that share it.
-        ``cv_results_["doubts"]`` names what a fit of the candidate would warn about on some fold ("degenerate", "indefinite",
-        "far samples", "not converged"); degenerate candidates rank behind all others. With scoring="label_free",
-        ``cv_results_["mean_accepted_normals"]`` and ``cv_results_["mean_rejected_made_up"]`` are shares of the test folds' targets and
-        made-up outliers.
+        As in ``GridSearchCV``; candidates that share work share its time evenly. ``cv_results_["doubts"]`` names what a fit of the
+        candidate would warn about on some fold ("degenerate", "indefinite", "far samples", "not converged"); degenerate candidates rank
+        behind all others. With scoring="label_free", ``cv_results_["mean_accepted_normals"]`` and
+        ``cv_results_["mean_rejected_made_up"]`` are shares of the test folds' targets and made-up outliers.
     stage_times_ : dict
         Seconds by stage, summed over all folds.
 
@@ -84,11 +97,8 @@ class OneClassGridSearch(BaseSearchCV):
 
     scoring="label_free" needs no outlier. Outliers are made up once for each fold, from its training targets (as many as there are, at
     least 50 and at most 500), and join the test fold as outliers; known outliers in ``y`` count too. X must be dense and without
-    missing values. The score is the mean of AUROC and Gmean: AUROC compares widths, Gmean thresholds. Measured for SVDD with 5 widths
-    and 5 values of nu, on 13 tables of ADBench and the article's 14 tasks, the model chosen by AUROC alone has a test Gmean of 0.28 and
-    0.41 (it accepts too few normals), by Gmean alone 0.70 and 0.74, by their mean 0.69 and 0.73. The mean chooses the better widths on
-    ADBench: a test AUROC of 0.82, against 0.80 by Gmean. If the estimator has threshold="loo", narrow widths compete fairly: 0.87 and
-    0.86, with a Gmean of 0.75 on both.
+    missing values. The score is the mean of AUROC, which compares widths, and Gmean, which compares thresholds: either alone chooses
+    worse models. With threshold="loo", narrow widths compete fairly.
 
     Examples
     --------
@@ -107,6 +117,11 @@ class OneClassGridSearch(BaseSearchCV):
     >>> "mean_rejected_made_up" in search.cv_results_
     True
     """
+
+    _file_rules: ClassVar[dict[str, Rule]] = {
+        "estimator": Part(BaseEstimator, fitted=False),
+        "best_estimator_": Part(BaseEstimator, optional=True),
+    }
 
     def __init__(
         self,
@@ -155,16 +170,20 @@ class OneClassGridSearch(BaseSearchCV):
         if self.error_score != "raise" and not isinstance(self.error_score, Real):
             raise ValueError(f'error_score={self.error_score!r} must be a number or "raise".')
         X, y = indexable(X, y)
-        y = y if y is None or _is_column(y) else column_or_1d(y)
-        name = self._scoring_for(y)
+        y = None if y is None else column_or_1d(y)
+        has_outliers = y is not None and bool(np.any(y == OUTLIER))
+        name = self.scoring if self.scoring is not None else "gmean" if has_outliers else LABEL_FREE
         scoring = as_scoring(name)
-        if name != LABEL_FREE:
-            _check_kinds(y, scoring, name)
+        if scoring.needs_both and not has_outliers and name != LABEL_FREE:
+            raise ValueError(
+                f"scoring={name!r} needs known outliers, but there are none: pass y to fit with -1 for the rows of X that are outliers, "
+                'or leave scoring out (or "label_free") to score by made-up outliers.'
+            )
         random_state = check_random_state(self.random_state)
-        splits = list(self._splitter(y, random_state).split(X, y, groups))
+        splits = self._splits(X, y, groups, has_outliers, random_state)
         candidates = list(ParameterGrid(self.param_grid))
         estimator = _seeded(self.estimator, random_state)
-        task = Task(X, y, scoring, self.error_score, fit_params, groups=_groups(X))
+        task = Task(X, y, scoring, self.error_score, fit_params)
         if name == LABEL_FREE:
             task, splits = with_made_up(task, splits, self.pseudo_outliers, estimator, random_state)
         undefined = _undefined_folds(task.y, splits, scoring)
@@ -174,24 +193,57 @@ class OneClassGridSearch(BaseSearchCV):
         self.scorer_ = scoring.scorer
         self.multimetric_ = False
         self.n_splits_ = len(splits)
-        self.cv_results_ = _tabulate(candidates, rows, undefined, task.given is not None)
-        _warn_about_doubts(list(self.cv_results_["doubts"]))
-        self._choose(estimator, X, y, fit_params)
+        self.cv_results_ = results = _tabulate(candidates, rows, undefined, task.given is not None)
+        _warn_about_doubts(list(results["doubts"]))
+        self.best_index_ = int(self.refit(results) if callable(self.refit) else results["rank_test_score"].argmin())
+        self.best_score_, self.best_params_ = float(results["mean_test_score"][self.best_index_]), candidates[self.best_index_]
+        if self.refit:
+            start = time.perf_counter()
+            self.best_estimator_ = configured(estimator, self.best_params_).fit(X, y, **fit_params)
+            self.refit_time_ = time.perf_counter() - start
+            if hasattr(self.best_estimator_, "feature_names_in_"):
+                self.feature_names_in_ = self.best_estimator_.feature_names_in_
         return self
 
-    def _scoring_for(self, y: Any) -> Any:
-        """The scoring that was asked for, or the one that suits the data."""
-        if self.scoring is not None:
-            return self.scoring
-        return LABEL_FREE if y is None or np.all(np.asarray(y) != OUTLIER) else "gmean"
+    predict, decision_function, score_samples = map(_of_best, ("predict", "decision_function", "score_samples"))
 
-    def _splitter(self, y: Any, random_state: np.random.RandomState) -> Any:
+    def score(self, X: MatrixLike, y: npt.ArrayLike | None = None) -> float:
+        """Score the best estimator on labelled samples, by the scoring of the search.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,), optional
+            -1 marks outliers.
+
+        Returns
+        -------
+        float
+            The score.
+        """
+        if not self.refit:
+            raise AttributeError(f"This search has refit={self.refit!r}: nothing was fitted on all data. Pass refit=True.")
+        check_is_fitted(self)
+        return self.scorer_(self.best_estimator_, X, y)
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features that the best estimator was fitted on."""
+        return self.best_estimator_.n_features_in_
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.input_tags.pairwise, tags.input_tags.sparse = inner.input_tags.pairwise, inner.input_tags.sparse
+        return tags
+
+    def _splits(self, X: Any, y: Any, groups: Any, has_outliers: bool, random_state: np.random.RandomState) -> list[Any]:
         if not isinstance(self.cv, int):
-            return check_cv(self.cv, y)
-        seed = random_state.randint(np.iinfo(np.int32).max)
-        if y is None or np.all(np.asarray(y) != OUTLIER):
-            return KFold(self.cv, shuffle=True, random_state=seed)
-        return _ByKind(self.cv, seed)
+            return list(check_cv(self.cv, y).split(X, y, groups))
+        folds = StratifiedKFold if has_outliers else KFold
+        shuffled = folds(self.cv, shuffle=True, random_state=random_state.randint(np.iinfo(np.int32).max))
+        return list(shuffled.split(X, np.asarray(y) == OUTLIER if has_outliers else None))
 
     def _evaluate(self, parts: Sequence[Any], task: Task, splits: list[Any]) -> list[list[Rows]]:
         """The rows of all candidates, for every fold."""
@@ -200,114 +252,41 @@ class OneClassGridSearch(BaseSearchCV):
         remembered: dict[Any, Any] = {}
         arguments = ((group, task, *splits[fold], remembered) for fold, group in tasks)
         rows: list[list[Rows]] = [[] for _ in splits]
-        self.stage_times_: dict[str, float] = {}
+        stages: Any = Counter()
         with one_blas_thread():  # before any task begins: threads restore limits in any order, and must find this one
-            done = itertools.starmap(evaluate, arguments) if alone else in_parallel(_evaluate_in_one_thread, arguments, self.n_jobs)
-            for (fold, _), found in zip(tasks, progress(done, len(tasks), self.verbose), strict=True):
-                rows[fold].extend(found.rows)
-                for stage, seconds in found.stages.items():
-                    self.stage_times_[stage] = self.stage_times_.get(stage, 0.0) + seconds
+            done = itertools.starmap(evaluate, arguments) if alone else in_parallel(evaluate, arguments, self.n_jobs)
+            for (fold, _), (found, seconds) in zip(tasks, progress(done, len(tasks), self.verbose), strict=True):
+                rows[fold].extend(found)
+                stages.update(seconds)
+        self.stage_times_ = dict(stages)
         return rows
-
-    def _choose(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
-        results = self.cv_results_
-        self.best_index_ = int(self.refit(results)) if callable(self.refit) else int(results["rank_test_score"].argmin())
-        self.best_score_ = float(results["mean_test_score"][self.best_index_])
-        self.best_params_ = results["params"][self.best_index_]
-        if self.refit:
-            start = time.perf_counter()
-            self.best_estimator_ = clone(estimator).set_params(**clone_values(self.best_params_)).fit(X, y, **fit_params)
-            self.refit_time_ = time.perf_counter() - start
-            if hasattr(self.best_estimator_, "feature_names_in_"):
-                self.feature_names_in_ = self.best_estimator_.feature_names_in_
-
-
-def _groups(X: Any) -> np.ndarray | None:
-    """A number for each row, the same for equal rows; None if no row repeats another, or if X is not an array of numbers."""
-    found = distinct_rows(X) if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf" else None
-    return None if found is None else found[1]
-
-
-def _is_column(y: Any) -> bool:
-    """Whether y is what ``column_or_1d`` makes of labels; to ask that function takes as long as to evaluate several small fits."""
-    return isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biuf"
 
 
 def _report_failures(rows: list[list[Rows]]) -> None:
     """Raise if every fit failed, and warn if some did, with each error and how often it happened."""
-    failures = [found.failure for fold in rows for found in fold if found.failure]
+    failures = Counter(found.failure for fold in rows for found in fold if found.failure)
     if not failures:
         return
-    counts = {text: failures.count(text) for text in dict.fromkeys(failures)}
-    total = sum(len(found.candidates) for fold in rows for found in fold)
-    reasons = "\n".join(f"{count} of {total} fits failed with:\n{text}" for text, count in counts.items())
-    if len(failures) == total:
+    failed, total = failures.total(), sum(len(found.candidates) for fold in rows for found in fold)
+    reasons = "\n".join(f"{count} of {total} fits failed with:\n{text}" for text, count in failures.items())
+    if failed == total:
         raise ValueError(f"All the {total} fits failed. Pass error_score='raise' to stop at the first.\n{reasons}")
-    warnings.warn(f"{len(failures)} of {total} fits failed; their scores are error_score.\n{reasons}", FitFailedWarning, stacklevel=3)
+    warnings.warn(f"{failed} of {total} fits failed; their scores are error_score.\n{reasons}", FitFailedWarning, stacklevel=3)
 
 
 def _warn_about_doubts(doubts: list[str]) -> None:
     """Give one warning for everything that fits of the candidates would warn about."""
-    if not any(doubts):
-        return
-    counts = {name: sum(name in text.split(", ") for text in doubts) for name in DOUBTS}
-    found = [f"{count} as {name!r}" for name, count in counts.items() if count]
-    if found:
-        worst = "degenerate" if counts["degenerate"] else next(name for name, count in counts.items() if count)
-        warnings.warn(
-            f"Of {len(doubts)} candidates, a fit would warn about {', '.join(found)}: see cv_results_['doubts'].",
-            DOUBTS[worst][0],
-            stacklevel=3,
-        )
-
-
-@dataclass(frozen=True)
-class _ByKind:
-    """The folds of a shuffled ``StratifiedKFold`` of targets and outliers, whatever labels the targets have."""
-
-    n_splits: int
-    random_state: int
-
-    def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        is_outlier = np.asarray(y) == OUTLIER
-        kinds = [is_outlier == is_outlier[0], is_outlier != is_outlier[0]]  # that of the first sample first
-        counts = [np.count_nonzero(kind) for kind in kinds]
-        if self.n_splits < 2 or self.n_splits > max(counts):
-            yield from StratifiedKFold(self.n_splits).split(X, is_outlier)  # says what is wrong
-        if self.n_splits > min(counts):
-            warnings.warn(
-                f"The smaller kind has only {min(counts)} samples, fewer than the {self.n_splits} folds of cv.", UserWarning, stacklevel=3
-            )
-        random = np.random.RandomState(self.random_state)
-        sorted_kinds = np.repeat([0, 1], counts)
-        fold_of = np.empty(len(is_outlier), dtype=np.intp)
-        for k, kind in enumerate(kinds):
-            sizes = [np.count_nonzero(sorted_kinds[fold :: self.n_splits] == k) for fold in range(self.n_splits)]
-            folds = np.repeat(np.arange(self.n_splits), sizes)
-            random.shuffle(folds)
-            fold_of[kind] = folds
-        for fold in range(self.n_splits):
-            test = fold_of == fold
-            yield np.flatnonzero(~test), np.flatnonzero(test)
-
-
-def _evaluate_in_one_thread(*arguments: Any) -> Scores:
-    """Run one task with one BLAS thread: matrices are small, and other tasks use the other cores."""
-    with one_blas_thread():
-        return evaluate(*arguments)
+    counts = Counter(name for text in doubts for name in text.split(", ") if name)
+    if counts:
+        worst = "degenerate" if "degenerate" in counts else next(name for name in DOUBTS if name in counts)
+        found = ", ".join(f"{counts[name]} as {name!r}" for name in DOUBTS if name in counts)
+        message = f"Of {len(doubts)} candidates, a fit would warn about {found}: see cv_results_['doubts']."
+        warnings.warn(message, DOUBTS[worst][0], stacklevel=3)
 
 
 def _seeded(estimator: Any, random_state: np.random.RandomState) -> Any:
-    """The estimator, or a copy, whose random parts all have a seed, so that all candidates of a fold use the same references.
-
-    A part without a seed takes that of the part it belongs to, as in a fit; if that has none either, it takes one drawn here.
-    """
-    seed = random_state.randint(np.iinfo(np.int32).max)
-    if isinstance(estimator, BaseEstimator):
-        params = estimator.get_params()
-        if not any(value is None and name.endswith("random_state") for name, value in params.items()):
-            return estimator  # which the search does not change
-    copy = clone(estimator)
+    """A copy of the estimator whose random parts all have a seed: that of what they belong to, as in a fit, or one drawn here."""
+    seed, copy = random_state.randint(np.iinfo(np.int32).max), clone(estimator)
     params = copy.get_params()
     for name in sorted(params, key=len):  # owners first
         *owners, last = name.split("__")
@@ -316,15 +295,6 @@ def _seeded(estimator: Any, random_state: np.random.RandomState) -> Any:
             params[name] = seed if inherited is None or not owners else inherited
             (params["__".join(owners)] if owners else copy).random_state = params[name]
     return copy
-
-
-def _check_kinds(y: Any, scoring: Scoring, name: Any) -> None:
-    """Raise if the scoring needs outliers and there are none."""
-    if scoring.needs_both and (y is None or np.all(np.asarray(y) != OUTLIER)):
-        raise ValueError(
-            f"scoring={name!r} needs known outliers, but there are none: pass y to fit with -1 for the rows of X that are outliers, "
-            'or leave scoring out (or "label_free") to score by made-up outliers.'
-        )
 
 
 def _undefined_folds(y: Any, splits: list[Any], scoring: Scoring) -> list[int]:
@@ -336,36 +306,26 @@ def _undefined_folds(y: Any, splits: list[Any], scoring: Scoring) -> list[int]:
     if len(undefined) == len(splits):
         raise ValueError("No test fold holds both targets and outliers, so none can be scored. Use fewer folds, or an int cv (stratified).")
     if undefined:
-        warnings.warn(
-            f"Test folds {undefined} lack targets or outliers and cannot be scored: their scores are NaN, means are over the other folds.",
-            UndefinedMetricWarning,
-            stacklevel=3,
-        )
+        message = f"Test folds {undefined} lack targets or outliers and cannot be scored: their scores are NaN, means are over the others."
+        warnings.warn(message, UndefinedMetricWarning, stacklevel=3)
     return undefined
 
 
 def _tabulate(candidates: list[dict[str, Any]], rows: list[list[Rows]], undefined: list[int], made_up: bool) -> dict[str, Any]:
     """``cv_results_`` with the keys of GridSearchCV, the doubts and shares; means are over the folds that can be scored."""
-    measured = np.full((5 if made_up else 3, len(candidates), len(rows)), np.nan)
-    fit_time, score_time, scores = measured[:3]
+    measured = np.full((5, len(candidates), len(rows)), np.nan)
+    fit_time, score_time, scores, *shares = measured
     doubts: list[dict[str, None]] = [{} for _ in candidates]
     for fold, parts in enumerate(rows):
         for found in parts:
             fit_time[found.candidates, fold], score_time[found.candidates, fold] = found.fit_time, found.score_time
             scores[found.candidates, fold] = found.scores
-            if made_up:
-                measured[3:, found.candidates, fold] = found.shares.T
+            shares[0][found.candidates, fold], shares[1][found.candidates, fold] = found.shares.T
             for candidate, names in zip(found.candidates, found.doubts, strict=True):
-                if names:
-                    doubts[candidate].update(dict.fromkeys(names))
+                doubts[candidate].update(dict.fromkeys(names))
     scores[:, undefined] = np.nan
-    mean, std = measured.mean(axis=2), measured.std(axis=2)
-    if undefined:
-        defined = np.delete(measured[2:], undefined, axis=2)
-        mean[2:], std[2:] = defined.mean(axis=2), defined.std(axis=2)
-    results: dict[str, Any] = {}
-    for k, name in enumerate(("fit_time", "score_time")):
-        results[f"mean_{name}"], results[f"std_{name}"] = mean[k], std[k]
+    scored = np.delete(measured[2:], undefined, axis=2) if undefined else measured[2:]
+    results: dict[str, Any] = _mean_and_std("fit_time", fit_time) | _mean_and_std("score_time", score_time)
     for name in sorted({name for params in candidates for name in params}):
         column = np.empty(len(candidates), dtype=object)
         for number, params in enumerate(candidates):
@@ -373,12 +333,16 @@ def _tabulate(candidates: list[dict[str, Any]], rows: list[list[Rows]], undefine
         results[f"param_{name}"] = np.ma.MaskedArray(column, np.array([name not in params for params in candidates]))
     results["params"] = candidates
     results |= {f"split{fold}_test_score": scores[:, fold] for fold in range(len(rows))}
-    results["mean_test_score"], results["std_test_score"] = mean[2], std[2]
+    results |= _mean_and_std("test_score", scored[0])
     if made_up:
-        results["mean_accepted_normals"], results["mean_rejected_made_up"] = mean[3:]
+        results["mean_accepted_normals"], results["mean_rejected_made_up"] = scored[1:].mean(axis=2)
     results["doubts"] = np.array([", ".join(names) for names in doubts], dtype=object)
     results["rank_test_score"] = _ranks(results["mean_test_score"], np.array(["degenerate" in names for names in doubts]))
     return results
+
+
+def _mean_and_std(name: str, values: np.ndarray) -> dict[str, np.ndarray]:
+    return {f"mean_{name}": values.mean(axis=1), f"std_{name}": values.std(axis=1)}
 
 
 def _ranks(mean: np.ndarray, degenerate: np.ndarray) -> np.ndarray:

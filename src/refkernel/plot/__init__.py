@@ -9,9 +9,10 @@ from .explanation import ExplanationDisplay
 from .path import PathDisplay
 from .regions import DecisionRegionDisplay
 from .scores import ScoreDistributionDisplay
+from .series import SeriesDisplay
 from .spectrum import SpectrumDisplay
 
-__all__ = ["DecisionRegionDisplay", "ExplanationDisplay", "PathDisplay", "ScoreDistributionDisplay", "SpectrumDisplay"]
+__all__ = ["DecisionRegionDisplay", "ExplanationDisplay", "PathDisplay", "ScoreDistributionDisplay", "SeriesDisplay", "SpectrumDisplay"]
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,5 @@
 """The effect of nu or C."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -9,23 +7,18 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from .._typing import MatrixLike
-from .._validation import as_labels, check_choice, target_mask
+from .._core.types import MatrixLike
+from .._core.unwrap import detector_of
+from .._core.validation import as_labels, check_choice, target_mask
 from ..metrics import geometric_mean, true_rates
-from .models import final_of
-from .style import BLUE, GREEN, INK, ORANGE, PURPLE, VERMILION, Drawn, axes_of, finish, pyplot
+from .style import BLUE, GREEN, INK, ORANGE, PURPLE, VERMILION, Display
 
-__all__ = ["PathDisplay"]
-
-STEPS = 20
-"""The default number of values of nu on a path: every 0.05, so that the bound looks like a line."""
-
-SEED = 0
-"""Used if random_state is None: all fits must draw the same references, or the lines would show differences between draws."""
+STEPS = 20  # the default number of values of nu on a path: every 0.05, so that the bound looks like a line
+SEED = 0  # used if random_state is None: all fits must draw the same references, or the lines would show differences between draws
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PathDisplay(Drawn):
+class PathDisplay(Display):
     """The effect of nu (or C): the shares of rejected targets and of support vectors, and the bound between them.
 
     nu bounds the share of rejected training targets from above and the share of support vectors from below; for C the bound is 1 / (n C).
@@ -48,10 +41,8 @@ class PathDisplay(Drawn):
 
     Attributes
     ----------
-    ax_ : matplotlib axes
-        The axes that it was drawn in.
-    figure_ : matplotlib figure
-        The figure of these axes.
+    ax_, figure_ : matplotlib axes and figure
+        Where it was drawn.
     lines_ : dict
         The drawn lines by label.
 
@@ -100,28 +91,19 @@ class PathDisplay(Drawn):
             The parameter to vary.
         values : array-like, optional
             By default nu = 0.05, 0.1, … 1, or the equivalent C.
-        ax : matplotlib axes, optional
-            The axes to draw in; a new figure by default.
-        legend : bool, default=True
-            Whether to draw a legend beside the axes.
-
-        Returns
-        -------
-        self
-            The display, drawn.
         """
-        pyplot()
         check_choice("parameter", parameter, ("nu", "C"))
         model = getattr(model, "best_estimator_", model)
-        final, _ = final_of(model)
+        final = detector_of(model)
         if parameter not in final.get_params(deep=False):
             raise ValueError(f"{type(final).__name__} has no {parameter} to follow: a path needs SVDD (nu or C) or OneClassSVM (nu).")
         is_target = target_mask(X if hasattr(X, "shape") else np.asarray(X), y)
         n = is_target.sum()
-        steps = np.sort(_path_values(parameter, n) if values is None else np.asarray(values, dtype=np.float64))
+        nu = np.arange(1, STEPS + 1) / STEPS
+        steps = np.sort((nu if parameter == "nu" else 1.0 / (n * nu)) if values is None else np.asarray(values, dtype=np.float64))
         if steps.ndim != 1 or steps.size == 0:
             raise ValueError(f"values has shape {steps.shape}; it must be a list of at least one {parameter}.")
-        rejected, support, tnr, repelled = np.array([_shares(_refitted(model, parameter, value, X, y), X, is_target) for value in steps]).T
+        rejected, support, tnr, repelled = np.array([_shares(model, parameter, value, X, y, is_target) for value in steps]).T
         display = cls(
             parameter=parameter,
             values=steps,
@@ -133,22 +115,7 @@ class PathDisplay(Drawn):
         )
         return display.plot(ax, legend=legend)
 
-    def plot(self, ax: Any = None, *, legend: bool = True) -> Self:
-        """Draw the display.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            The axes to draw in; a new figure by default.
-        legend : bool, default=True
-            Whether to draw a legend beside the axes.
-
-        Returns
-        -------
-        self
-            The display, drawn.
-        """
-        self.ax_, self.figure_ = axes_of(ax)
+    def _draw(self) -> list[Any]:
         lines: dict[str, tuple[np.ndarray, dict[str, Any]]] = {
             "support vectors (share of targets)": (self.support, {"color": BLUE, "marker": "o"}),
             "bound by theory": (self.bound, {"color": INK, "ls": "--"}),
@@ -165,27 +132,18 @@ class PathDisplay(Drawn):
         if self.parameter == "C":
             self.ax_.set_xscale("log")
         self.ax_.set(xlabel=self.parameter, ylabel="share", ylim=(-0.03, 1.03), title=self.title)
-        finish(self.ax_, legend)
-        return self
+        return self._labelled()
 
 
-def _path_values(parameter: str, n: int) -> np.ndarray:
-    """nu in equal steps up to 1, or the equivalent C for n targets."""
-    nu = np.arange(1, STEPS + 1) / STEPS
-    return nu if parameter == "nu" else 1.0 / (n * nu)
-
-
-def _refitted(model: Any, parameter: str, value: float, X: Any, y: Any) -> Any:
-    """A copy of the model with one value of nu or C, fitted; random draws do not depend on the value."""
-    final, prefix = final_of(model)
-    params = {f"{prefix}{name}": None for name in ("nu", "C") if name in final.get_params(deep=False)}  # only one may be given
-    params |= {name: SEED for name, given in model.get_params().items() if name.endswith("random_state") and given is None}
-    return clone(model).set_params(**{**params, f"{prefix}{parameter}": float(value)}).fit(X, y)
-
-
-def _shares(fitted: Any, X: Any, is_target: np.ndarray) -> tuple[float, float, float, float]:
-    """The shares of rejected targets, of targets that are support vectors and of rejected outliers; the outliers' total |weight|."""
-    final, _ = final_of(fitted)
+def _shares(model: Any, parameter: str, value: float, X: Any, y: Any, is_target: np.ndarray) -> tuple[float, float, float, float]:
+    """With one value of nu or C: the shares of rejected targets, of targets that support, of rejected outliers; these' total |weight|."""
+    fitted = clone(model)
+    fitted.set_params(**{name: SEED for name, given in fitted.get_params().items() if name.endswith("random_state") and given is None})
+    final = detector_of(fitted)
+    final.set_params(**{name: None for name in ("nu", "C") if name in final.get_params(deep=False)})  # only one may be given
+    final.set_params(**{parameter: float(value)})
+    fitted.fit(X, y)
+    final = detector_of(fitted)
     if not hasattr(final, "support_"):
         raise ValueError(f"{type(final).__name__} has no support vectors to count: a path needs SVDD (nu or C) or OneClassSVM (nu).")
     tpr, tnr = true_rates(as_labels(is_target), fitted.predict(X))

@@ -1,24 +1,21 @@
 """The distribution of decision values."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
-from .._typing import MatrixLike
-from .._validation import target_mask
-from .models import decisions_of, steps_of
-from .style import BLUE, INK, PALE, VERMILION, Drawn, axes_of, finish, pyplot
-
-__all__ = ["ScoreDistributionDisplay"]
+from .._core.types import MatrixLike
+from .._core.unwrap import detector_of
+from .._core.validation import target_mask
+from .style import BLUE, INK, PALE, VERMILION, Display
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ScoreDistributionDisplay(Drawn):
+class ScoreDistributionDisplay(Display):
     """The distribution of the decision values of targets and outliers around the threshold 0.
 
     Parameters
@@ -29,13 +26,13 @@ class ScoreDistributionDisplay(Drawn):
         Boolean; False for outliers.
     title : str, default=""
         The title of the axes.
+    bins : int, default=30
+        The approximate number of bins over the range of decision values; no bin crosses the threshold.
 
     Attributes
     ----------
-    ax_ : matplotlib axes
-        The axes that it was drawn in.
-    figure_ : matplotlib figure
-        The figure of these axes.
+    ax_, figure_ : matplotlib axes and figure
+        Where it was drawn.
     histograms_ : dict
         The drawn steps by kind ("targets", "outliers").
     threshold_ : matplotlib line
@@ -54,6 +51,7 @@ class ScoreDistributionDisplay(Drawn):
     decisions: np.ndarray
     is_target: np.ndarray
     title: str = ""
+    bins: int = 30
 
     @classmethod
     def from_estimator(
@@ -71,63 +69,41 @@ class ScoreDistributionDisplay(Drawn):
             -1 marks outliers; without y all rows are targets.
         bins : int, default=30
             The approximate number of bins.
-        ax : matplotlib axes, optional
-            The axes to draw in; a new figure by default.
-        legend : bool, default=True
-            Whether to draw a legend beside the axes.
-
-        Returns
-        -------
-        self
-            The display, drawn.
         """
-        pyplot()
         decisions = decisions_of(model, X)
         is_target = target_mask(decisions, y)
-        display = cls(decisions=decisions, is_target=is_target, title=type(steps_of(model)[-1]).__name__)
-        return display.plot(ax, bins=bins, legend=legend)
+        display = cls(decisions=decisions, is_target=is_target, title=type(detector_of(model)).__name__, bins=bins)
+        return display.plot(ax, legend=legend)
 
-    def plot(self, ax: Any = None, *, bins: int = 30, legend: bool = True) -> Self:
-        """Draw the display.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            The axes to draw in; a new figure by default.
-        bins : int, default=30
-            The approximate number of bins over the range of decision values; no bin crosses the threshold.
-        legend : bool, default=True
-            Whether to draw a legend beside the axes.
-
-        Returns
-        -------
-        self
-            The display, drawn.
-        """
-        if not isinstance(bins, Integral) or bins < 1:
-            raise ValueError(f"bins={bins!r} must be an int >= 1: the number of bins over the range of decision values.")
-        self.ax_, self.figure_ = axes_of(ax)
+    def _draw(self) -> list[Any]:
+        if not isinstance(self.bins, Integral) or self.bins < 1:
+            raise ValueError(f"bins={self.bins!r} must be an int >= 1: the number of bins over the range of decision values.")
         self.histograms_: dict[str, Any] = {}
-        edges, accepted = _edges(self.decisions, bins), self.decisions >= 0
-        self._draw("targets", self.is_target, "accepted", accepted, edges, facecolor=PALE, edgecolor=BLUE)
-        self._draw("outliers", ~self.is_target, "rejected", ~accepted, edges, facecolor="none", edgecolor=VERMILION, hatch="///")
+        edges = _edges(self.decisions, self.bins)
+        for kind, values, verb, style in (
+            ("targets", self.decisions[self.is_target], "accepted", {"facecolor": PALE, "edgecolor": BLUE}),
+            ("outliers", self.decisions[~self.is_target], "rejected", {"facecolor": "none", "edgecolor": VERMILION, "hatch": "///"}),
+        ):
+            if values.size:
+                share = 100.0 * np.histogram(values, edges)[0] / values.size
+                label = f"{kind}: {np.sum((values >= 0) == (verb == 'accepted'))} of {values.size} {verb}"
+                self.histograms_[kind] = self.ax_.stairs(share, edges, fill=True, linewidth=1.4, label=label, **style)
         self.threshold_ = self.ax_.axvline(0.0, color=INK, ls="--", lw=1.4, label="threshold")
         self.ax_.set(xlabel="decision value (accepted if ≥ 0)", ylabel="share of the kind (%)", title=self.title)
-        finish(self.ax_, legend)
-        return self
-
-    def _draw(self, kind: str, chosen: np.ndarray, verb: str, is_right: np.ndarray, edges: np.ndarray, **style: Any) -> None:
-        """The histogram of one kind, if it has samples, labelled with the number that is classified correctly."""
-        if chosen.any():
-            share = 100.0 * np.histogram(self.decisions[chosen], edges)[0] / chosen.sum()
-            label = f"{kind}: {is_right[chosen].sum()} of {chosen.sum()} {verb}"
-            self.histograms_[kind] = self.ax_.stairs(share, edges, fill=True, linewidth=1.4, label=label, **style)
+        return self._labelled()
 
 
 def _edges(decisions: np.ndarray, bins: int) -> np.ndarray:
     """Edges of equal bins over the values; 0 is an edge, so that each bin is accepted or rejected as a whole."""
     low, high = decisions.min(), decisions.max()
     width = (high - low or abs(high) or 1.0) / bins
-    return width * np.arange(
-        np.floor(low / width) - 1, np.floor(high / width) + 3
-    )  # an empty bin at each end, so that rounding loses no value
+    first, last = np.floor(low / width) - 1, np.floor(high / width) + 2  # an empty bin at each end, so that rounding loses no value
+    return width * np.arange(first, last + 1)
+
+
+def decisions_of(model: Any, X: Any) -> np.ndarray:
+    """Decision values; raise if the model has none."""
+    check_is_fitted(model)
+    if not hasattr(model, "decision_function"):
+        raise ValueError(f"{type(model).__name__} has no decision_function: pass a classifier, or a pipeline that ends in one.")
+    return np.asarray(model.decision_function(X))

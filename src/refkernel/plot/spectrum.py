@@ -1,21 +1,18 @@
 """The eigenvalues of a reference map."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .models import reference_map_of, steps_of
-from .style import BLUE, VERMILION, Drawn, axes_of, finish, pyplot
-
-__all__ = ["SpectrumDisplay"]
+from .._core.unwrap import unwrap
+from .regions import reference_map_of
+from .style import BLUE, VERMILION, Display
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SpectrumDisplay(Drawn):
+class SpectrumDisplay(Display):
     """The eigenvalues that a reference map keeps, largest first.
 
     Parameters
@@ -29,10 +26,8 @@ class SpectrumDisplay(Drawn):
 
     Attributes
     ----------
-    ax_ : matplotlib axes
-        The axes that it was drawn in.
-    figure_ : matplotlib figure
-        The figure of these axes.
+    ax_, figure_ : matplotlib axes and figure
+        Where it was drawn.
     line_ : matplotlib line
         The eigenvalues.
     floor_line_ : matplotlib line or None
@@ -60,19 +55,10 @@ class SpectrumDisplay(Drawn):
         ----------
         model : fitted estimator
             A ReferenceMap or ReferenceKernel, or a classifier, pipeline or search that holds one.
-        ax : matplotlib axes, optional
-            The axes to draw in; a new figure by default.
-        legend : bool, default=True
-            Whether to draw a legend beside the axes.
-
-        Returns
-        -------
-        self
-            The display, drawn.
         """
-        pyplot()
         check_is_fitted(model)
-        found = reference_map_of(steps_of(model))
+        before, final = unwrap(model)
+        found = reference_map_of([*before, final])
         if found is None:
             raise ValueError(
                 f"{type(model).__name__} has no ReferenceMap or ReferenceKernel, whose eigenvalues this display shows. "
@@ -82,22 +68,7 @@ class SpectrumDisplay(Drawn):
         display = cls(eigenvalues=fitted.eigenvalues_, floor=fitted.eigenvalue_floor, n_references=fitted.references_.shape[0])
         return display.plot(ax, legend=legend)
 
-    def plot(self, ax: Any = None, *, legend: bool = True) -> Self:
-        """Draw the display.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            The axes to draw in; a new figure by default.
-        legend : bool, default=True
-            Whether to draw a legend beside the axes.
-
-        Returns
-        -------
-        self
-            The display, drawn.
-        """
-        self.ax_, self.figure_ = axes_of(ax)
+    def _draw(self) -> list[Any]:
         rank = len(self.eigenvalues)
         (self.line_,) = self.ax_.semilogy(np.arange(1, rank + 1), self.eigenvalues, "o-", color=BLUE, ms=3.5, lw=1, label="eigenvalues")
         self.floor_line_ = None
@@ -105,5 +76,4 @@ class SpectrumDisplay(Drawn):
             self.floor_line_ = self.ax_.axhline(self.floor, color=VERMILION, ls="--", lw=1.4, label=f"floor {self.floor:g}")
         self.ax_.locator_params(axis="x", integer=True)
         self.ax_.set(xlabel="number of the eigenvalue", ylabel="eigenvalue", title=f"rank {rank} of {self.n_references} references")
-        finish(self.ax_, legend)
-        return self
+        return self._labelled()

@@ -14,17 +14,12 @@ Examples
 (30, 3)
 """
 
-from .automatic import Auto
-from .base import GENERATED, Given, References, ReferencesLike, Strategy, Sum, TrainingRows, as_strategy
-from .draws import KMeans, Normal, NormalLike, Pushed, Shell, Uniform
-from .named import CASES, NAMES, NEGATIVES_OPTIONS, case, negatives_option
-from .rows import FarthestFirst, LeverageScores, Negatives, Subset, Training, leverage_scores
+from .base import GENERATED, Given, References, ReferencesLike, Strategy, Sum, as_strategy
+from .named import Auto, case
+from .strategies import FarthestFirst, KMeans, LeverageScores, Negatives, Normal, NormalLike, Pushed, Shell, Subset, Training, Uniform
 
 __all__ = [
-    "CASES",
     "GENERATED",
-    "NAMES",
-    "NEGATIVES_OPTIONS",
     "Auto",
     "FarthestFirst",
     "Given",
@@ -41,12 +36,9 @@ __all__ = [
     "Subset",
     "Sum",
     "Training",
-    "TrainingRows",
     "Uniform",
     "as_strategy",
     "case",
-    "leverage_scores",
-    "negatives_option",
 ]
 
 

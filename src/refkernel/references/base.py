@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import copy
-import math
+import inspect
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_array
+from sklearn.base import clone
+from sklearn.utils import check_array, check_random_state
 
-from .._distances import MODERATE
-from .._sklearn import QuickParams
-from .._training import HOW_TO_PASS_OUTLIERS, TrainingRows
-from .._typing import MatrixLike
-
-__all__ = ["GENERATED", "Given", "References", "ReferencesLike", "Size", "Strategy", "Sum", "TrainingRows", "as_strategy"]
+from .._core.distances import moderate
+from .._core.rows import HOW_TO_PASS_OUTLIERS, TrainingRows
+from .._core.types import MatrixLike, RandomStateLike
+from .._core.validation import QuickParams
+from ..kernels import RBF, Kernel, as_kernel
 
 Size: TypeAlias = float | int | str
 """How many references: a fraction of the targets (float), a count (int), "balanced", "outliers" or "rounded_half"."""
 
-GENERATED = -1
-"""The index of a reference vector that is not a training row."""
+S = TypeVar("S", bound="Strategy")
+
+GENERATED = -1  # the index of a reference vector that is not a training row
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,8 @@ class References:
     Examples
     --------
     >>> import numpy as np, refkernel as rk
-    >>> rows = rk.references.TrainingRows.of(np.eye(3))
-    >>> rk.references.Training().draw(rows, np.random.RandomState(0)).indices
-    array([0, 1, 2])
+    >>> rk.references.References(np.eye(3), np.full(3, rk.references.GENERATED)).indices
+    array([-1, -1, -1])
     """
 
     vectors: Any
@@ -60,7 +60,7 @@ class Strategy(QuickParams):
     --------
     >>> import numpy as np, refkernel as rk
     >>> class Corners(rk.references.Strategy):
-    ...     def draw(self, rows: TrainingRows, random_state: np.random.RandomState) -> References:
+    ...     def draw(self, rows, random_state):
     ...         low, high = rows.X.min(axis=0), rows.X.max(axis=0)
     ...         return rk.references.References(np.vstack([low, high]), np.full(2, rk.references.GENERATED))
     >>> rk.ReferenceMap(references=Corners() + "training").fit(np.eye(3)).references_.shape
@@ -82,10 +82,47 @@ class Strategy(QuickParams):
         References
             The vectors, and the training row that each one is.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} draws nothing: define draw(self, rows, random_state), which returns References.")
 
     def __add__(self, other: ReferencesLike) -> Sum:
         return Sum(self, as_strategy(other))
+
+
+def with_size(strategy: type[S]) -> type[S]:
+    """Complete the docstring of a strategy by what all with a size share: that parameter, the first, and an example."""
+    summary, _, others = inspect.cleandoc(strategy.__doc__ or "").partition("\n\nParameters\n----------\n")
+    default, name = inspect.signature(strategy).parameters["size"].default, strategy.__name__
+    strategy.__doc__ = SIZED.format(summary=summary, default=default, others=f"\n{others}" if others else "", name=name)
+    return strategy
+
+
+SIZED = """{summary}
+
+Parameters
+----------
+size : float, int or str, default={default!r}
+    The number of references: see :mod:`refkernel.references`.{others}
+
+Examples
+--------
+>>> import refkernel as rk
+>>> rk.references.{name}(10)
+{name}(size=10)
+"""
+
+
+class Sized(Strategy):
+    """A strategy with a size, which a pool of training rows may limit."""
+
+    def __init__(self, size: Size = 0.5) -> None:
+        self.size = size
+
+    def _count(self, rows: TrainingRows, pool: np.ndarray, kind: str = "targets") -> int:
+        """The number of references, after checking that the pool holds as many."""
+        m = rows.count(self.size)
+        if m > pool.size:
+            raise ValueError(f"{type(self).__name__}(size={self.size!r}) asks for {m} of {pool.size} {kind}. Lower size.")
+        return m
 
 
 class Sum(Strategy):
@@ -108,7 +145,7 @@ class Sum(Strategy):
         self.second = second
 
     def draw(self, rows: TrainingRows, random_state: np.random.RandomState) -> References:
-        a, b = self.first.draw(rows, random_state), self.second.draw(rows, random_state)
+        a, b = drawn(self.first, rows, random_state), drawn(self.second, rows, random_state)
         parts = [a.vectors, b.vectors]
         vectors = sp.vstack(parts, format="csr") if any(map(sp.issparse, parts)) else np.vstack(parts)
         return References(vectors, np.concatenate([a.indices, b.indices]))
@@ -133,14 +170,10 @@ class Given(Strategy):
         self.R = R
 
     def draw(self, rows: TrainingRows, random_state: np.random.RandomState) -> References:
-        R = check_array(self.R, accept_sparse="csr", dtype=np.float64, input_name="R")
-        if R.shape[1] != rows.X.shape[1]:
-            raise ValueError(f"The references have {R.shape[1]} features, the training samples {rows.X.shape[1]}.")
-        return generated(R)
+        return generated(check_array(self.R, accept_sparse="csr", dtype=np.float64, input_name="R"))
 
 
-NAMES: dict[str, Strategy] = {}
-"""Strategies by name. ``named`` fills it: it imports the strategies, which import this module."""
+NAMES: dict[str, Strategy] = {}  # strategies by name. ``named`` fills it: it imports the strategies, which import this module.
 
 ReferencesLike: TypeAlias = str | Strategy | MatrixLike
 """What users may pass as references: a name, a strategy, or the vectors themselves."""
@@ -165,17 +198,30 @@ def as_strategy(references: ReferencesLike) -> Strategy:
     >>> rk.references.as_strategy("case3")
     Subset()
     """
-    strategy = strategy_of(references)
-    return copy.deepcopy(strategy) if isinstance(references, str) else strategy
-
-
-def strategy_of(references: ReferencesLike) -> Strategy:
-    """As ``as_strategy``, but all who give a name share one strategy: only to draw from."""
     if isinstance(references, str):
         if references not in NAMES:
             raise ValueError(f"references={references!r} is not known. Use one of {sorted(NAMES)}, a strategy or an array.")
-        return NAMES[references]
+        return copy.deepcopy(NAMES[references])
+    if isinstance(references, type) or not (hasattr(references, "draw") or np.ndim(references)):
+        raise ValueError(f"references={references!r} is neither a name, a strategy object nor an array of references.")
     return references if hasattr(references, "draw") else Given(references)  # type: ignore[return-value]
+
+
+def drawn(references: ReferencesLike, rows: TrainingRows, random_state: RandomStateLike) -> References:
+    """The references of one fit, after checking what the strategy returned."""
+    strategy = as_strategy(references)
+    found: Any = strategy.draw(rows, check_random_state(random_state))
+    if not isinstance(found, References):
+        raise TypeError(
+            f"{type(strategy).__name__}.draw returned {type(found).__name__}, not References(vectors, indices): the vectors in rows, and "
+            "the training row that each one is, GENERATED (-1) for none."
+        )
+    (m, d), indices = np.shape(found.vectors), np.size(found.indices)
+    if m != indices:
+        raise ValueError(f"{type(strategy).__name__}.draw returned {m} references with {indices} indices: one for each was expected.")
+    if d != rows.X.shape[1]:
+        raise ValueError(f"The references have {d} features, the training samples {rows.X.shape[1]}.")
+    return found
 
 
 def members(rows: TrainingRows, indices: np.ndarray) -> References:
@@ -186,19 +232,6 @@ def members(rows: TrainingRows, indices: np.ndarray) -> References:
 def generated(R: Any) -> References:
     """New vectors as references."""
     return References(R, np.full(R.shape[0], GENERATED))
-
-
-def choice(rows: TrainingRows, pool: np.ndarray, m: int, random_state: np.random.RandomState, name: str, kind: str) -> References:
-    """m random training rows out of a pool of row numbers, in ascending order."""
-    at_most(pool, m, name, kind)
-    return members(rows, np.sort(random_state.choice(pool, m, replace=False)))
-
-
-def at_most(pool: np.ndarray, m: int, name: str, kind: str) -> int:
-    """m, after checking that the pool holds at least m row numbers."""
-    if m > pool.size:
-        raise ValueError(f"{name} asks for {m} of {pool.size} {kind}. Lower size.")
-    return m
 
 
 def known_outliers(rows: TrainingRows) -> np.ndarray:
@@ -213,8 +246,23 @@ def float_rows(rows: TrainingRows, indices: np.ndarray) -> Any:
     return rows.X[indices].astype(np.float64)
 
 
-def moderate(X: Any) -> tuple[Any, float]:
-    """(X / unit, unit): unit is a power of two near the size of X if squares of X would overflow or vanish, and 1 otherwise."""
-    size = float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0))
-    unit = 1.0 if size == 0.0 or MODERATE[0] < size < MODERATE[1] else math.ldexp(1.0, math.frexp(size)[1] - 1)
-    return (X, 1.0) if unit == 1.0 else (X / unit, unit)
+def kernel_matrix(kernel: Kernel | str, X: Any) -> np.ndarray:
+    """K of a kernel resolved on X; "rbf" is the RBF kernel whose sigma² is the mean squared distance."""
+    if not isinstance(kernel, Kernel) and not (isinstance(kernel, str) and kernel == "rbf"):
+        raise ValueError(f'kernel={kernel!r} must be "rbf" or a kernel object, such as refkernel.kernels.Laplacian() or Function(f).')
+    return RBF(scale=1.0).fit(moderate(X)[0])(moderate(X)[0]) if isinstance(kernel, str) else kernel._fitted(TrainingRows.of(X))(X)
+
+
+class NestedParams(QuickParams):
+    """``set_params`` copies a nested object before it changes it, because defaults are shared by all instances."""
+
+    def set_params(self, **params: Any) -> Self:
+        nested = {name: value for name, value in params.items() if "__" in name}
+        super().set_params(**{name: value for name, value in params.items() if name not in nested})
+        for name in {name.partition("__")[0] for name in nested} & set(BY_NAME) & set(self.get_params(deep=False)):
+            setattr(self, name, clone(BY_NAME[name](getattr(self, name)), safe=False))
+        return super().set_params(**nested)
+
+
+BY_NAME = {"kernel": as_kernel, "references": as_strategy}
+"""Parameters that users may give by name; ``kernel__scale`` then means the scale of what the name stands for."""

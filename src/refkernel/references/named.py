@@ -1,15 +1,87 @@
-"""Strategies by number and by name: the article's cases, and the follow-up's options with known outliers."""
+"""Strategies by number and by name: the article's cases, the follow-up's options with known outliers, and ``Auto``."""
 
-from __future__ import annotations
+from dataclasses import replace
 
+import numpy as np
+from scipy.linalg import eigvalsh
 from sklearn.base import clone
 
-from .automatic import Auto
-from .base import NAMES, Strategy
-from .draws import KMeans, Normal, NormalLike, Pushed, Shell, Uniform
-from .rows import FarthestFirst, LeverageScores, Negatives, Subset, Training
+from .._core.rows import TrainingRows
+from .._core.threads import one_blas_thread
+from .._core.validation import check_positive, is_number
+from ..kernels import Kernel
+from .base import NAMES, References, Strategy, float_rows, kernel_matrix
+from .strategies import FarthestFirst, KMeans, LeverageScores, Negatives, Normal, NormalLike, Pushed, Shell, Subset, Training, Uniform
 
-__all__ = ["CASES", "NAMES", "NEGATIVES_OPTIONS", "case", "negatives_option"]
+SPECTRUM_ROWS = 1000  # rows whose kernel matrix shows how fast the spectrum decays: 8 MB, and a tenth of a second
+CLUSTERED_ROWS = 5_000  # rows that centroids are computed from
+PER_EIGENVALUE = 2  # references for each eigenvalue that counts: the span of references only approximates that of the leading eigenvectors
+FEWEST = 10  # fewer references save no time
+
+
+class Auto(Strategy):
+    """Centroids of k-means, whose number follows from the kernel's spectrum.
+
+    Two for each of the leading eigenvalues that make up a share ``explained`` of the spectrum of the centred kernel matrix of 1,000
+    targets: at least 10, within ``most`` and ``memory``. ``ReferenceMap.choice_`` says which limit decided.
+
+    Parameters
+    ----------
+    explained : float in (0, 1), default=0.99
+        The share of the spectrum.
+    most : int, default=1000
+        The largest number of references.
+    memory : float, default=512
+        Room for the features of all targets in single precision, in MB.
+    kernel : Kernel or "rbf", default="rbf"
+        The kernel whose spectrum counts, resolved on the targets; "rbf" stands for ``RBF(scale=1)``.
+
+    Examples
+    --------
+    >>> import numpy as np, refkernel as rk
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> rk.ReferenceMap(references="auto", random_state=0).fit(X).choice_
+    '20 references: 10 eigenvalues make up 99 % of the spectrum'
+    """
+
+    def __init__(self, explained: float = 0.99, most: int = 1000, memory: float = 512, kernel: Kernel | str = "rbf") -> None:
+        self.explained = explained
+        self.most = most
+        self.memory = memory
+        self.kernel = kernel
+
+    def draw(self, rows: TrainingRows, random_state: np.random.RandomState) -> References:
+        if not (is_number(self.explained) and 0 < self.explained < 1):
+            raise ValueError(f"explained={self.explained!r} must be a share between 0 and 1.")
+        check_positive("most", self.most)
+        check_positive("memory", self.memory)
+        n = rows.targets.size
+        k = self._leading(float_rows(rows, _some(rows.targets, SPECTRUM_ROWS, random_state)))
+        share = f"{k} eigenvalues make up {100 * self.explained:g} % of the spectrum"
+        wishes = {
+            share: max(PER_EIGENVALUE * k, FEWEST),
+            f"most={self.most}, although {share}": int(self.most),
+            f"memory={self.memory:g} MB for the features of {n:,} rows, although {share}": max(int(1e6 * self.memory / (4 * n)), 1),
+            f"there are {n:,} targets, although {share}": n,
+        }
+        why = min(wishes, key=lambda reason: wishes[reason])
+        pool = TrainingRows(rows.X, _some(rows.targets, CLUSTERED_ROWS, random_state), rows.outliers)
+        m = min(wishes[why], pool.targets.size)
+        return replace(KMeans(m).draw(pool, random_state), note=f"{m} references: {why}")
+
+    def _leading(self, X: np.ndarray) -> int:
+        """The number of leading eigenvalues that make up the share."""
+        K = kernel_matrix(self.kernel, X)
+        K = K - K.mean(axis=0)
+        with one_blas_thread():
+            lam = np.maximum(eigvalsh(K - K.mean(axis=1)[:, None]), 0.0)[::-1]
+        return int(np.searchsorted(np.cumsum(lam), self.explained * lam.sum())) + 1
+
+
+def _some(pool: np.ndarray, count: int, random_state: np.random.RandomState) -> np.ndarray:
+    """At most this many of the row numbers, drawn at random."""
+    return pool if pool.size <= count else np.sort(random_state.choice(pool, count, replace=False))
+
 
 CASES = {
     1: Training(),
@@ -76,27 +148,3 @@ def case(number: int) -> Strategy:
     if number not in CASES:
         raise ValueError(f"case({number!r}): the article's cases are numbered 1 to 7.")
     return clone(CASES[number])
-
-
-def negatives_option(number: int) -> Strategy:
-    """Return the reference set 1 … 9 of the follow-up with known outliers (Raitoharju 2025); it recommends 7.
-
-    Parameters
-    ----------
-    number : int
-        1 to 9, as in the follow-up.
-
-    Returns
-    -------
-    Strategy
-        The references of that option.
-
-    Examples
-    --------
-    >>> import refkernel as rk
-    >>> rk.references.negatives_option(3)
-    Negatives(size='outliers')
-    """
-    if number not in NEGATIVES_OPTIONS:
-        raise ValueError(f"negatives_option({number!r}): the options are numbered 1 to 9.")
-    return clone(NEGATIVES_OPTIONS[number])

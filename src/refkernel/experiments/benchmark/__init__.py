@@ -1,5 +1,1 @@
 """Which detector to use if only normal rows are known: ours and the usual ones, compared by one protocol on real tables."""
-
-from .runner import Settings, run
-
-__all__ = ["Settings", "run"]

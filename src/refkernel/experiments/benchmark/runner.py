@@ -1,7 +1,5 @@
 """The rows of the benchmark: one for each table, seed and method."""
 
-from __future__ import annotations
-
 import functools
 import time
 import warnings
@@ -15,38 +13,36 @@ import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score
 from threadpoolctl import threadpool_limits
 
-from ..._typing import StrPath
+from ..._core.types import StrPath
 from ...metrics import geometric_mean
-from ..units import Progress, no_progress, run_units
+from ..units import run_units
 from . import methods, tables
 from .methods import METHODS, Method
-from .protocol import MOST_TEST_ROWS, MOST_TRAINING_ROWS, Split, make_split
+from .tables import Source, Split, Table, make_split
 
-MEASURES = ("auroc", "average_precision", "accepted", "rejected", "gmean")
-"""accepted: the share of normal test rows that are accepted. rejected: the share of outliers that are rejected."""
+MEASURES = ("auroc", "average_precision", "weighted_precision", "accepted", "rejected", "gmean")
+"""weighted_precision: average precision as if OUTLIER_SHARE of the test rows were outliers. accepted: the share of normal test rows that
+are accepted. rejected: the share of outliers that are rejected."""
 FACTS = ("n_train", "n_test", "outliers", "columns")
 COLUMNS = ("table", "seed", "method", *MEASURES, "wish", "fit_seconds", "score_seconds", *FACTS, "error")
-MOST_LETTERS = 300
-"""The length to which the text of an error is cut."""
+OUTLIER_SHARE = 0.1
+"""Average precision depends on the share of outliers, which differs between tables; weights make it the same for all of them."""
+MOST_LETTERS = 300  # the length to which the text of an error is cut
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides the rows: the tables and methods by name (all if none is given), the number of seeds, and the caps."""
+    """What decides the rows: the tables and methods by name (all if none is given), the number of seeds, and the caps.
+
+    Fixed splits run once and are taken whole if no cap is given.
+    """
 
     tables: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
     seeds: int = 3
-    most_rows: int = MOST_TRAINING_ROWS
-    most_test_rows: int = MOST_TEST_ROWS
+    max_train_rows: int | None = None
+    max_test_rows: int | None = None
     embedded: bool = False
-
-    def checked(self) -> Settings:
-        """These settings, or a clear error."""
-        for name, least in (("seeds", 1), ("most_rows", 4), ("most_test_rows", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name}={getattr(self, name)} is too small: the minimum is {least}.")
-        return self
 
 
 @dataclass(frozen=True)
@@ -62,38 +58,33 @@ class Unit:
         return asdict(self)
 
 
-def run(
-    settings: Settings,
-    out: StrPath,
-    *,
-    jobs: int = 1,
-    data_dir: StrPath | None = None,
-    progress: Progress = no_progress,
-) -> dict[str, Any]:
-    """Run the units that the folder ``out`` lacks, and return the contents of its run.json."""
-    settings = settings.checked()
+def run(settings: Settings, out: StrPath, *, data_dir: StrPath | None = None, **how: Any) -> dict[str, Any]:
+    """Run the units that the folder ``out`` lacks, by ``jobs`` and ``progress`` of ``run_units``, and return what is in its run.json."""
+    for name, least in (("seeds", 1), ("max_train_rows", 4), ("max_test_rows", 1)):
+        given = getattr(settings, name)
+        if given is not None and given < least:
+            raise ValueError(f"{name}={given} is too small: the minimum is {least}.")
     sources = tables.chosen(tables.find_tables(data_dir, settings.embedded), settings.tables)
     compared, notes = methods.chosen(settings.methods)
-    units = [Unit(source.name, seed, method.key) for source in sources for seed in range(settings.seeds) for method in compared]
+    splits = [(source.name, seed) for source in sources for seed in range(1 if source.fixed else settings.seeds)]
+    units = [Unit(*split, method.key) for split in splits for method in compared]
     by_name = {source.name: source for source in sources}
     if len(by_name) < len(sources):
         raise ValueError("Two tables have the same name: rename one of the files.")
-    facts = {
-        **asdict(settings),
-        "tables": {source.name: source.digest for source in sources},
-        "methods": [method.key for method in compared],
-    }
+    facts = asdict(settings)
+    facts |= {"tables": {source.name: source.digest for source in sources}, "methods": [method.key for method in compared]}
     compute = functools.partial(run_unit, settings=settings, sources=by_name)
     peers = {"pyod": version("pyod")} if any(method.package == "pyod" for method in compared) else {}
-    return run_units(compute, units, 1, COLUMNS, facts, out, jobs=jobs, progress=progress, facts={"notes": notes, "peers": peers})
+    about = {"notes": notes, "peers": peers, "fixed": sum(source.fixed for source in sources)}
+    return run_units(compute, units, 1, COLUMNS, facts, out, facts=about, **how)
 
 
-def run_unit(unit: Unit, settings: Settings, sources: Mapping[str, tables.Source]) -> tuple[list[dict[str, Any]], dict[str, float]]:
+def run_unit(unit: Unit, settings: Settings, sources: Mapping[str, Source]) -> tuple[list[dict[str, Any]], dict[str, float]]:
     """The row of a unit; a method that fails is a row with the error's text."""
     method = METHODS[unit.method]
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        split = _split(sources[unit.table], unit.seed, settings.most_rows, settings.most_test_rows)
+        split = _split(sources[unit.table], unit.seed, settings.max_train_rows, settings.max_test_rows)
         start = time.perf_counter()
         found = _measured(method, split)
         spent = time.perf_counter() - start
@@ -103,14 +94,11 @@ def run_unit(unit: Unit, settings: Settings, sources: Mapping[str, tables.Source
 
 
 @functools.lru_cache(maxsize=1)  # the methods of a table and a seed follow each other
-def _split(source: tables.Source, seed: int, most_rows: int, most_test_rows: int) -> Split:
-    return make_split(*source.read(), seed, most_rows, most_test_rows)
+def _split(source: Source, seed: int, max_train: int | None, max_test: int | None) -> Split:
+    return make_split(source.read(), seed, max_train, max_test)
 
 
 def _measured(method: Method, split: Split) -> dict[str, Any]:
-    columns = split.train.shape[1]
-    if method.most_columns is not None and columns > method.most_columns:
-        return {"error": f"not run: {columns} columns are more than the {method.most_columns} that it can take in reasonable time"}
     try:
         _warm_up(method)
         return measure(method, split)
@@ -134,6 +122,7 @@ def measure(method: Method, split: Split) -> dict[str, Any]:
     return {
         "auroc": float(roc_auc_score(split.is_outlier, -scores)),
         "average_precision": float(average_precision_score(split.is_outlier, -scores)),
+        "weighted_precision": weighted_precision(split.is_outlier, -scores),
         "accepted": tpr,
         "rejected": tnr,
         "gmean": float(geometric_mean(tpr, tnr)),
@@ -143,9 +132,16 @@ def measure(method: Method, split: Split) -> dict[str, Any]:
     }
 
 
+def weighted_precision(is_outlier: np.ndarray, outlyingness: np.ndarray) -> float:
+    """Average precision with weights that give the outliers OUTLIER_SHARE of the total."""
+    share = is_outlier.mean()
+    weights = np.where(is_outlier, OUTLIER_SHARE / share, (1 - OUTLIER_SHARE) / (1 - share))
+    return float(average_precision_score(is_outlier, outlyingness, sample_weight=weights))
+
+
 @functools.cache
 def _warm_up(method: Method) -> None:
     """Import and compile what the method needs, once a process, before its seconds are taken; if it fails, it will fail again."""
     X = np.random.RandomState(0).normal(size=(200, 3))
     with suppress(Exception):
-        measure(method, make_split(X, np.arange(200) % 8 == 0, 0, 200, 200))
+        measure(method, make_split(Table(X, np.arange(200) % 8 == 0), 0))

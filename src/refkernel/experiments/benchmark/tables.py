@@ -1,36 +1,94 @@
-"""The tables of the benchmark: a folder of .npz files, ADBench's by download, or what comes with the packages."""
-
-from __future__ import annotations
+"""The tables of the benchmark, and their splits. Nothing of an outlier is seen before the test, and no method gets a label."""
 
 import functools
 import os
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+from sklearn.preprocessing import StandardScaler
 
-from ..._typing import StrPath
-from ...datasets import list_tasks
-from ...datasets.adbench import FILES, downloaded_paths
-from ...datasets.embedded import raw
+from ..._core.text import named
+from ..._core.types import StrPath
+from ...datasets.published import ADBENCH
+from ...datasets.tasks import embedded_data, list_tasks
 from ...exceptions import DataError
 
-LEAST_NORMALS = 8
-"""Half of them train, and fewer than four rows describe nothing."""
-DIGITS = (1, 3, 8)
-"""Digits that serve as the normal class: an easy one, and two that resemble each other."""
+LEAST_TRAINING_ROWS = 4
+MAX_TRAIN_ROWS = 5_000
+MAX_TEST_ROWS = 10_000  # caps for tables without a fixed split; of the test rows, this many of each kind
+DIGITS = (1, 3, 8)  # digits that serve as the normal class: an easy one, and two that resemble each other
+FIXED, FREE = ("train", "test", "test_labels"), ("X", "y")  # what a file with a fixed split holds, and what another one holds
+FILES = (".csv", ".npz")
+
+
+class Table(NamedTuple):
+    """Rows X and which of them are outliers. With a fixed split ``train`` holds the training rows, and X the test rows."""
+
+    X: np.ndarray
+    is_outlier: np.ndarray
+    train: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
 class Source:
-    """A table that can be read when it is needed. ``digest`` tells one content from another."""
+    """A table that is read when it is needed. ``digest`` tells one content from another; ``fixed``: its split is given."""
 
     name: str
     digest: str
-    read: Callable[[], tuple[np.ndarray, np.ndarray]] = field(compare=False)
+    read: Callable[[], Table] = field(compare=False)
+    fixed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Training rows (all of them normal) and test rows, as they are and standardised."""
+
+    train: np.ndarray
+    test: np.ndarray
+    raw_train: np.ndarray
+    raw_test: np.ndarray
+    is_outlier: np.ndarray
+    seed: int
+
+
+def split_rows(is_outlier: np.ndarray, seed: int, max_train: int, max_test: int) -> tuple[np.ndarray, np.ndarray]:
+    """(train, test): row numbers.
+
+    ``RandomState(seed)`` permutes the normal rows, then the outliers, then the test rows. The first half of the normal rows (rounded down)
+    trains, the rest tests. Where there are more than the caps, the first of each permutation are taken, so that a smaller cap takes a part
+    of what a larger one takes.
+    """
+    random = np.random.RandomState(seed)  # its stream is frozen, while a Generator's may change with NumPy's version
+    normals, outliers = random.permutation(np.flatnonzero(~is_outlier)), random.permutation(np.flatnonzero(is_outlier))
+    half = len(normals) // 2
+    test = np.concatenate([normals[half:][:max_test], outliers[:max_test]])
+    return normals[:half][:max_train], random.permutation(test)
+
+
+def _drawn(random: np.random.RandomState, rows: np.ndarray, most: int | None) -> np.ndarray:
+    """All rows, or as many as the cap allows."""
+    return rows if most is None or len(rows) <= most else np.sort(random.permutation(rows)[:most])
+
+
+def make_split(table: Table, seed: int, max_train: int | None = None, max_test: int | None = None) -> Split:
+    """The rows of a table for one seed. By default fixed splits are taken whole, and others capped."""
+    if table.train is None:
+        train, test = split_rows(table.is_outlier, seed, max_train or MAX_TRAIN_ROWS, max_test or MAX_TEST_ROWS)
+        raw_train = table.X[train]
+    else:
+        random = np.random.RandomState(seed)
+        raw_train = table.train[_drawn(random, np.arange(len(table.train)), max_train)]
+        kinds = (np.flatnonzero(table.is_outlier == kind) for kind in (False, True))
+        test = np.sort(np.concatenate([_drawn(random, rows, max_test) for rows in kinds]))
+    scaler = StandardScaler().fit(raw_train)  # a column that is constant in training is centred and keeps its unit
+    raw_test = table.X[test]
+    return Split(scaler.transform(raw_train), scaler.transform(raw_test), raw_train, raw_test, table.is_outlier[test], seed)
 
 
 def find_tables(data_dir: StrPath | None = None, embedded: bool = False) -> list[Source]:
@@ -39,8 +97,7 @@ def find_tables(data_dir: StrPath | None = None, embedded: bool = False) -> list
         if data_dir is not None:
             raise ValueError(f"data_dir={str(data_dir)!r} and --embedded exclude each other: pass one of them.")
         return _embedded()
-    paths = _paths(data_dir)
-    return sorted((_of_file(path) for path in paths), key=lambda source: source.name.lower())
+    return sorted((_of_file(path) for path in _paths(data_dir)), key=lambda source: source.name.lower())
 
 
 def chosen(sources: list[Source], names: tuple[str, ...]) -> list[Source]:
@@ -52,66 +109,89 @@ def chosen(sources: list[Source], names: tuple[str, ...]) -> list[Source]:
     return [known[name.lower()] for name in dict.fromkeys(names)] if names else sources
 
 
-def read_npz(path: StrPath) -> tuple[np.ndarray, np.ndarray]:
-    """(X, is_outlier) of a .npz file with X (n × d) and y (n; 1: outlier, 0: normal). Nothing in it is ever unpickled."""
+def read_table(path: Path) -> Table:
+    """The table of a .csv or .npz file. Labels are 1 for outliers, 0 for normal rows. Nothing in it is ever unpickled."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            X, y = np.asarray(arrays["X"], dtype=np.float64), np.asarray(arrays["y"]).ravel()
+        names, arrays = (FREE, _csv(path)) if path.suffix == ".csv" else _npz(path)
+        *rows, labels = arrays
+        rows = [np.asarray(X, dtype=np.float64) for X in rows]
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
         raise DataError(
-            f"{path} is not a table: {error}. It must be a .npz file with numbers X (rows × columns) and y (1: outlier)."
+            f"{path} is not a table: {error}. It must be a .csv file of numbers with a column y (1: outlier, 0: normal), a .npz file with "
+            "numbers X (rows × columns) and y, or one with a fixed split: train (normal rows), test and test_labels."
         ) from error
-    _check(path, X, y)
-    return X, y == 1
+    y = labels.ravel()
+    _check(path, names, rows, y)
+    return Table(rows[-1], y == 1, rows[0] if names == FIXED else None)
 
 
-def _check(path: StrPath, X: np.ndarray, y: np.ndarray) -> None:
-    if X.ndim != 2 or X.shape[1] == 0 or y.shape != (len(X),):
-        raise DataError(f"{path} holds X of shape {X.shape} and y of shape {y.shape}: X must be rows × columns, y one label for each row.")
-    if not np.isfinite(X).all():
-        row, column = np.argwhere(~np.isfinite(X))[0]
-        raise DataError(f"{path} holds {X[row, column]} in row {row}, column {column} of X: remove or fill in what is missing.")
+def _npz(path: Path) -> tuple[tuple[str, ...], list[np.ndarray]]:
+    with np.load(path, allow_pickle=False) as arrays:
+        names = FIXED if FIXED[0] in arrays else FREE
+        return names, [arrays[name] for name in names]
+
+
+def _csv(path: Path) -> list[np.ndarray]:
+    frame = pd.read_csv(path)
+    if "y" not in frame:
+        raise ValueError(f"it has the columns {named(frame.columns)}, and no column y")
+    return [frame.drop(columns="y").to_numpy(), frame["y"].to_numpy()]
+
+
+def _check(path: StrPath, names: tuple[str, ...], rows: list[np.ndarray], y: np.ndarray) -> None:
+    for name, X in zip(names, rows, strict=False):
+        if X.ndim != 2 or X.shape[1] == 0:
+            raise DataError(f"{path} holds {name} of shape {X.shape}: it must be rows × columns.")
+        if not np.isfinite(X).all():
+            row, column = np.argwhere(~np.isfinite(X))[0]
+            raise DataError(f"{path} holds {X[row, column]} in row {row}, column {column} of {name}: remove or fill in what is missing.")
+    if y.shape != (len(rows[-1]),) or rows[0].shape[1] != rows[-1].shape[1]:
+        shapes = ", ".join(f"{name} of shape {part.shape}" for name, part in zip(names, [*rows, y], strict=True))
+        raise DataError(f"{path} holds {shapes}: each row needs one label, and all rows the same columns.")
     others = sorted(set(np.unique(y).tolist()) - {0, 1})
     if others:
-        raise DataError(f"{path} holds the label {others[0]!r} in y: 1 marks an outlier, 0 a normal row.")
-    normals = int((y == 0).sum())
-    if normals < LEAST_NORMALS or normals == len(y):
-        raise DataError(f"{path} holds {normals} normal rows and {len(y) - normals} outliers: at least {LEAST_NORMALS} and 1 are needed.")
+        raise DataError(f"{path} holds the label {others[0]!r} in {names[-1]}: 1 marks an outlier, 0 a normal row.")
+    normals, outliers = int((y == 0).sum()), int((y == 1).sum())
+    train = normals // 2 if len(rows) == 1 else len(rows[0])
+    if train < LEAST_TRAINING_ROWS or not normals or not outliers:
+        raise DataError(
+            f"{path} holds {normals} normal rows and {outliers} outliers to test, and {train} rows to train on: at least 1 of each kind "
+            f"and {LEAST_TRAINING_ROWS} to train on are needed."
+        )
 
 
 def _paths(data_dir: StrPath | None) -> list[Path]:
     if data_dir is not None:
-        found = sorted(Path(data_dir).glob("*.npz"))
+        found = sorted(path for path in Path(data_dir).glob("*") if path.suffix in FILES)
         if not found:
-            raise DataError(
-                f"data_dir={str(data_dir)!r} holds no .npz file: pass a folder of tables, or leave it out to download ADBench's."
-            )
+            raise DataError(f"{data_dir} holds no {' or '.join(FILES)} file: name a folder of tables, or none to download ADBench's.")
         return found
     folder = os.environ.get("REFKERNEL_DATA")
-    return sorted((Path(folder) / FILES.folder).glob("*.npz") if folder else []) or downloaded_paths()
+    return sorted((Path(folder) / ADBENCH.folder).glob("*.npz") if folder else []) or ADBENCH.cached_paths()
 
 
 def _of_file(path: Path) -> Source:
     """The table of a file, named without the number that ADBench puts first."""
     number, _, rest = path.stem.partition("_")
     name = rest if number.isdigit() and rest else path.stem
-    return Source(name, sha256(path.read_bytes()).hexdigest()[:16], functools.partial(read_npz, path))
+    with path.open("rb") as file:
+        digest = file_digest(file, "sha256").hexdigest()[:16]
+    fixed = zipfile.is_zipfile(path) and f"{FIXED[0]}.npy" in zipfile.ZipFile(path).namelist()
+    return Source(name, digest, functools.partial(read_table, path), fixed)
 
 
 def _embedded() -> list[Source]:
-    ours = [Source(task.name, "embedded", functools.partial(_task, task.dataset, task.target)) for task in list_tasks()]
-    theirs = {"Cancer": ("load_breast_cancer", 1)}  # benign
-    theirs |= {f"Wine{k + 1}": ("load_wine", k) for k in range(3)} | {f"Digit{k}": ("load_digits", k) for k in DIGITS}
-    return ours + [Source(name, "embedded", functools.partial(_sklearns, *args)) for name, args in theirs.items()]
+    from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+
+    tables: dict[str, tuple[Callable[[], Any], Any]] = {
+        task.name: (functools.partial(embedded_data, task.dataset), task.target) for task in list_tasks()
+    }
+    tables["Cancer"] = functools.partial(load_breast_cancer, return_X_y=True), 1  # benign
+    tables |= {f"Wine{k + 1}": (functools.partial(load_wine, return_X_y=True), k) for k in range(3)}
+    tables |= {f"Digit{k}": (functools.partial(load_digits, return_X_y=True), k) for k in DIGITS}
+    return [Source(name, "embedded", functools.partial(_one_class, *of)) for name, of in tables.items()]
 
 
-def _task(dataset: str, target: str) -> tuple[np.ndarray, np.ndarray]:
-    X, classes = raw(dataset)
-    return X, classes != target
-
-
-def _sklearns(loader: str, target: int) -> tuple[np.ndarray, np.ndarray]:
-    from sklearn import datasets
-
-    data = getattr(datasets, loader)()
-    return np.asarray(data.data, dtype=np.float64), data.target != target
+def _one_class(load: Callable[[], Any], target: Any) -> Table:
+    X, classes = load()
+    return Table(np.asarray(X, dtype=np.float64), classes != target)

@@ -1,22 +1,30 @@
-"""What the study compares: reference strategies × classifiers, baselines, and how many known outliers training may see."""
+"""What the study compares: classifiers on reference strategies, and the alternatives in scikit-learn.
 
-from __future__ import annotations
+Each alternative runs with its defaults and tuned by the same validation.
+"""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.covariance import EllipticEnvelope
+from sklearn.ensemble import IsolationForest
+from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.neighbors import LocalOutlierFactor
+from sklearn.svm import SVC, OneClassSVM
 
+from ..._core.distances import root_mean_squared_distance
+from ...detectors.residual import ReferenceResidual
 from ...kernels import RBF
-from ...references import FarthestFirst, KMeans, LeverageScores, Normal, Shell, Uniform, case, negatives_option
+from ...model_selection import Formulation, decision_paths
+from ...references import FarthestFirst, KMeans, LeverageScores, Normal, Shell, Uniform, as_strategy, case
 
 FINE_SCALES = tuple(float(f"{s:.4g}") for s in 10.0 ** np.arange(-2, 3.1, 0.5))
 """Half decades from 0.01 to 1000; every second one, starting at 0.1, is the article's."""
 FINE_VALUES: tuple[float, ...] = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 FINE_KERNELS = tuple(RBF(scale=scale) for scale in FINE_SCALES)
-GRIDS: dict[str, tuple[slice, slice]] = {
-    "article": (slice(2, None, 2), slice(2, None)),
-    "fine": (slice(None), slice(None)),
-}
+GRIDS = {"article": (slice(2, None, 2), slice(2, None)), "fine": (slice(None), slice(None))}
 """The scales and values of nu of each grid: the article's is part of the fine one."""
 
 WITHOUT_OUTLIERS = {
@@ -31,13 +39,12 @@ WITHOUT_OUTLIERS = {
     "shell": Shell(1.0),
 }
 """Strategies whose references hold no outlier. (Those like the targets are case 2 here: the data are standardised.)"""
-WITH_OUTLIERS = {"case5": case(5), **{f"negatives{k}": negatives_option(k) for k in range(2, 10)}}
+WITH_OUTLIERS = {"case5": case(5), **{f"negatives{k}": as_strategy(f"negatives{k}") for k in range(2, 10)}}
 """Strategies that use known outliers. (The follow-up's first option is case 1.)"""
 STRATEGIES = {**WITHOUT_OUTLIERS, **WITH_OUTLIERS}
 
 ALL = "all"
-COUNTS = (1, 3, 10)
-"""Numbers of known outliers that training may use, apart from none and all."""
+COUNTS = (1, 3, 10)  # numbers of known outliers that training may use, apart from none and all
 CURVES = (("ocsvm", "case5"), ("ocsvm", "negatives2"), ("ocsvm", "negatives7"), ("svddneg", "base"))
 """Methods that are run with each count; the binary SVC is another."""
 
@@ -60,3 +67,88 @@ def kernel_methods() -> list[Method]:
         if name != "base":
             found.append(Method("esvdd", name, known))
     return found + [Method(*pair, str(count)) for count in COUNTS for pair in CURVES]
+
+
+NEIGHBOURS = (20, 5, 10, 35)
+PENALTIES = (0.1, 1.0, 10.0, 100.0)
+DEFAULT, TUNED = "default", "tuned"
+
+Decide: TypeAlias = Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """``decide(targets, known outliers, X_test, seed)`` gives decision values (candidates × t), the default settings first."""
+
+    name: str
+    decide: Decide
+    counts: tuple[str, ...] = ("0",)
+    variants: tuple[str, ...] = (DEFAULT, TUNED)
+
+
+def _one_class_svm(targets: np.ndarray, known: np.ndarray, X_test: np.ndarray, seed: int) -> np.ndarray:
+    models = [OneClassSVM()] + [OneClassSVM(gamma=gamma, nu=nu) for gamma in _gammas(targets) for nu in FINE_VALUES]
+    return np.array([model.fit(targets).decision_function(X_test) for model in models])
+
+
+def _seeded(make: type) -> Decide:
+    return lambda targets, known, X_test, seed: _with_thresholds(make(random_state=seed).fit(targets), targets, X_test)
+
+
+def _local_outlier_factor(targets: np.ndarray, known: np.ndarray, X_test: np.ndarray, seed: int) -> np.ndarray:
+    found = []
+    for neighbours in NEIGHBOURS:
+        model = LocalOutlierFactor(min(neighbours, len(targets) - 1), novelty=True).fit(targets)
+        found.append(_with_thresholds(model, targets, X_test, scores=model.negative_outlier_factor_))
+    return np.concatenate(found)
+
+
+def _with_thresholds(model: Any, targets: np.ndarray, X_test: np.ndarray, scores: np.ndarray | None = None) -> np.ndarray:
+    """Decision values for the model's own threshold, and for those that leave a share nu of the targets outside."""
+    scores = model.score_samples(targets) if scores is None else scores
+    thresholds = np.concatenate([[model.offset_], np.quantile(scores, FINE_VALUES)])
+    return model.score_samples(X_test) - thresholds[:, None]
+
+
+def _svc(targets: np.ndarray, known: np.ndarray, X_test: np.ndarray, seed: int) -> np.ndarray:
+    X, y = np.concatenate([targets, known]), np.repeat([1, -1], [len(targets), len(known)])
+    models = [SVC()] + [SVC(C=C, gamma=gamma, class_weight="balanced") for gamma in _gammas(targets)[::2] for C in PENALTIES]
+    return np.array([model.fit(X, y).decision_function(X_test) for model in models])
+
+
+def _residual(targets: np.ndarray, known: np.ndarray, X_test: np.ndarray, seed: int) -> np.ndarray:
+    models = [ReferenceResidual(RBF(scale=scale), random_state=seed).fit(targets) for scale in (1.0, *FINE_SCALES)]
+    return np.concatenate([_with_thresholds(model, targets[model.held_out_], X_test) for model in models])
+
+
+def _features(make: type, classifier: str) -> Decide:
+    """A classifier on scikit-learn's approximate features of the RBF kernel, one for each target."""
+
+    def decide(targets: np.ndarray, known: np.ndarray, X_test: np.ndarray, seed: int) -> np.ndarray:
+        n, found = len(targets), []
+        for gamma in _gammas(targets):
+            Phi = make(gamma=gamma, n_components=n, random_state=seed).fit(targets).transform(np.concatenate([targets, X_test]))
+            K = Phi @ Phi.T
+            found += decision_paths(K[:n, :n], [Formulation(classifier, FINE_VALUES)], K[n:, :n], K.diagonal()[n:])
+        return np.concatenate(found)
+
+    return decide
+
+
+def _gammas(targets: np.ndarray) -> list[float]:
+    return [0.5 / (scale * root_mean_squared_distance(targets) ** 2) for scale in FINE_SCALES]
+
+
+BASELINES = (
+    Baseline("sklearn OneClassSVM", _one_class_svm),
+    Baseline("IsolationForest", _seeded(IsolationForest)),
+    Baseline("LocalOutlierFactor", _local_outlier_factor),
+    Baseline("EllipticEnvelope", _seeded(EllipticEnvelope)),
+    Baseline("kernel-PCA residual", _residual),
+    *(
+        Baseline(f"{make.__name__} + {name}", _features(make, classifier), variants=(TUNED,))
+        for make in (RBFSampler, Nystroem)
+        for name, classifier in (("SVDD", "svdd"), ("OC-SVM", "ocsvm"))
+    ),
+    Baseline("SVC", _svc, (*map(str, COUNTS), ALL)),
+)

@@ -1,116 +1,139 @@
-"""The study as one self-contained HTML file."""
+"""What the rows of a study say, as a page in Markdown, which opens with the answer."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import pandas as pd
 
-from ..._typing import StrPath
-from ...plot.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
-from ..pages import write_page
-from ..pages.ranks import draw_ranks
-from ..pages.svg import FAINT, INK, Drawing, canvas, styled, to_svg
-from ..pages.texts import comparison_view, duration
-from ..units import read_run
-from .answer import answer
-from .baselines import DEFAULT, TUNED
-from .findings import ARTICLE, CHOSEN, Curve, against, averages, curves, method_name, ranks, read_rows, task_means
-from .methods import GRIDS
+from ..._core.text import p_text
+from ..._core.types import StrPath
+from ...pages.html import write_markdown
+from .. import units
+from ..article.protocol import CLASSIFIER_NAMES
+from ..statistics import LEVEL, Comparison, average_ranks, compare_with, comparison_table, markdown_table, value_text
+from .methods import ALL, COUNTS, CURVES, GRIDS, TUNED, WITHOUT_OUTLIERS
 
-COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
-MARKS = "osD^vP"
+MethodKey: TypeAlias = tuple[str, str, str, str]
+METHOD = ["classifier", "references", "negatives", "grid"]
+CHOSEN = "chosen by validation"
+"""Validation also chooses the strategy and the classifier, run by run, among those that train without outliers."""
+ARTICLE = {("ocsvm", "base"): 70.3, ("svdd", "case2"): 74.6}
+"""What the article reports for the base kernel's one-class SVM, and for its best SVDD without outliers."""
+PLAIN = ("ocsvm", "base")  # what a strategy must be better than: the one-class SVM on the plain kernel
+METHOD_NAMES = {**CLASSIFIER_NAMES, "svddneg": "SVDD, outliers repel", "esvdd": "ESVDD", "SVC": "binary SVC"}
+REFERENCE_NAMES = {"base": "plain kernel", "-": ""}
+MOST_TESTED, MOST_RANKED = 12, 12  # methods in a table of tests, and in a table of ranks
+SPLITS = {"authors": "the authors’ splits, ", "embedded": "our own splits of the embedded data, "}
 
 
-def build_page(folder: StrPath, out: StrPath | None = None) -> Path:
-    """Write the page of a study's folder and return its path."""
-    rows = read_rows(folder)
+def read_rows(folder: StrPath) -> pd.DataFrame:
+    """The rows of a study, Gmean in percent, with the methods that validation chose."""
+    rows = units.read_rows(folder, "reproduce study", [*METHOD, "gmean", "validation"], dtype={"negatives": str})
+    rows = pd.concat([rows, _chosen(rows)], ignore_index=True)
+    return rows.assign(**{name: 100.0 * rows[name] for name in ("gmean", "tpr", "tnr", "validation")})
+
+
+def _chosen(rows: pd.DataFrame) -> pd.DataFrame:
+    """For each run and grid the row of the best validation score among methods whose training sees no outlier."""
+    free = rows[(rows["negatives"] == "0") & (rows["references"].isin(list(WITHOUT_OUTLIERS)))]
+    best = free.loc[free.groupby(["grid", "task", "split", "repeat"])["validation"].idxmax()]
+    return best.assign(classifier=CHOSEN, references="-")
+
+
+def task_means(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean Gmean over the runs of each task: tasks in rows, methods in columns."""
+    return rows.pivot_table(index="task", columns=METHOD, values="gmean", aggfunc="mean", sort=False)
+
+
+def method_name(classifier: str, references: str = "-", *_: str) -> str:
+    """What tables and pages call a method."""
+    name = METHOD_NAMES.get(classifier, classifier)
+    references = REFERENCE_NAMES.get(references, references)
+    return f"{name}, {references}" if references else name
+
+
+def against(means: pd.DataFrame, classifier: str, references: str, grid: str) -> list[Comparison]:
+    """Every method of a grid whose training sees no outlier against one of them, best first."""
+    return compare_with(means[[m for m in means if m[2:] == ("0", grid)]], (classifier, references, "0", grid))
+
+
+def averages(means: pd.DataFrame) -> pd.DataFrame:
+    """Average over tasks of every method, best first."""
+    table = means.mean().rename("gmean").reset_index()
+    return table.sort_values("gmean", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def ranks(means: pd.DataFrame, grid: str) -> pd.Series | None:
+    """Average ranks of the best methods of a grid, with the tuned baselines; no method that trains with outliers."""
+    part = means[[m for m in means if m[2] == "0" and m[3] in (grid, TUNED)]].dropna()
+    best, base = part.mean().sort_values(ascending=False).index[:MOST_RANKED], (*PLAIN, "0", grid)
+    part = part[list(dict.fromkeys([*best, *([base] if base in part else [])]))]
+    return average_ranks(part.set_axis([method_name(*m) for m in part], axis=1))
+
+
+def build_page(folder: StrPath) -> Path:
+    """Write the study.md of a study's folder, and return its path."""
+    rows, run = read_rows(folder), units.read_run(folder)
     means = task_means(rows)
-    run = read_run(folder)
     table = averages(means)
-    return write_page(
-        Path(folder) / "study.html" if out is None else Path(out),
+    return write_markdown(
+        Path(folder) / "study.md",
         __package__,
-        "study.html",
-        splits=run.get("settings", {}).get("splits", ""),
-        tasks=list(means.index),
-        runs=int(rows.groupby(["task", "split", "repeat"]).ngroups),
+        "page.md",
         answer=answer(means, table),
-        tiles=_tiles(table),
-        rank_figures=[draw_ranks(found, f"methods-{grid}", f"{grid} grid") for grid in GRIDS if (found := ranks(means, grid)) is not None],
-        curve_figures=[draw_curves(shown)] if (shown := curves(means)) else [],
-        comparisons=[_comparison_table(means, *other, grid) for other in ARTICLE for grid in GRIDS],
-        averages=[_average_view(row) for row in table.itertuples()],
-        per_task=_per_task(means, table),
-        seconds=duration(run.get("seconds", 0.0)),
-        stages=sorted(run.get("stages", {}).items(), key=lambda item: -item[1]),
+        tasks=len(means),
+        splits=SPLITS.get(run.get("settings", {}).get("splits"), ""),
+        runs=rows.groupby(["task", "split", "repeat"]).ngroups,
+        most_tested=MOST_TESTED,
+        tests=list(_tests(means)),
+        ranks=[
+            (grid.title(), markdown_table(["Method", "Average rank"], ((name, f"{rank:.2f}") for name, rank in found.items())))
+            for grid in GRIDS
+            if (found := ranks(means, grid)) is not None
+        ],
+        known_outliers=known_outliers(means),
+        averages=markdown_table(
+            ["Method", "Known outliers", "Grid", "Average Gmean"],
+            ([method_name(r.classifier, r.references), r.negatives, r.grid, f"{r.gmean:.1f}"] for r in table.itertuples()),
+        ),
+        provenance=units.provenance(run),
     )
 
 
-def _tiles(table: pd.DataFrame) -> list[tuple[str, str]]:
-    """The numbers at the top: (value, what it is)."""
-    tiles = []
-    for grid in GRIDS:
-        free = table[(table["negatives"] == "0") & (table["grid"] == grid)]
-        best = free[free["classifier"] != CHOSEN].iloc[0]
-        name = method_name(best.classifier, best.references)
-        tiles.append((f"{best.gmean:.1f}", f"best without outliers in training, {grid} grid: {name}"))
-    known = table[table["negatives"] != "0"].iloc[0]
-    tiles.append((f"{known.gmean:.1f}", f"best with them: {method_name(known.classifier, known.references)} ({known.negatives} known)"))
-    return tiles
+def answer(means: pd.DataFrame, table: pd.DataFrame) -> list[str]:
+    """Whether a strategy is better than the plain kernel without outliers, and what known outliers are worth."""
+    found = {grid: [item for item in against(means, *PLAIN, grid) if item.method[0] != CHOSEN] for grid in GRIDS}
+    said = [_of_grid(grid, items) for grid, items in found.items() if items]
+    known, free = table[table["negatives"] != "0"], table[table["negatives"] == "0"]
+    if known.empty or free.empty:
+        return said
+    best, most = known.iloc[0], free["gmean"].max()
+    name = f"{method_name(best['classifier'], best['references'])}, {best['negatives']} known"
+    return [*said, f"Trained with known outliers, the highest average is {best['gmean']:.1f} ({name}); without them it is {most:.1f}."]
 
 
-def _comparison_table(means: pd.DataFrame, classifier: str, references: str, grid: str) -> dict[str, Any]:
-    found = against(means, classifier, references, grid)
-    own = (classifier, references, "0", grid)
-    return {
-        "name": f"{classifier}-{references}-{grid}",
-        "title": f"Against {method_name(classifier, references)}, {grid} grid",
-        "own": f"{means[own].mean():.1f}" if own in means else "–",
-        "article": ARTICLE[classifier, references],
-        "rows": [comparison_view(item, method_name(*item.method[:2])) for item in found],
-    }
+def _of_grid(grid: str, found: list[Comparison]) -> str:
+    best = found[0]
+    better = [item for item in found if item.mean > 0 and item.corrected < LEVEL]
+    plain = f"significantly better than {method_name(*PLAIN)} ({best.average - best.mean:.1f})"
+    said = f"these are {plain}: {', '.join(method_name(*item.method) for item in better)}" if better else f"no method is {plain}"
+    highest = f"The highest average is {best.average:.1f}, by {method_name(*best.method)} (corrected {p_text(best.corrected)})"
+    return f"Trained without outliers, on the {grid} grid, {said}. {highest}."
 
 
-def _average_view(row: Any) -> dict[str, str]:
-    return {
-        "name": method_name(row.classifier, row.references),
-        "negatives": row.negatives,
-        "grid": row.grid,
-        "gmean": f"{row.gmean:.1f}",
-        "sort": f"{row.gmean:.4f}",
-    }
+def _tests(means: pd.DataFrame) -> Iterator[tuple[str, float, float, str]]:
+    for (classifier, references), printed in ARTICLE.items():
+        for grid in GRIDS:
+            own = (classifier, references, "0", grid)
+            if own in means:
+                table = comparison_table(against(means, classifier, references, grid)[:MOST_TESTED], lambda key: method_name(*key))
+                yield f"{method_name(classifier, references)}, {grid} grid", means[own].mean(), printed, table
 
 
-def _per_task(means: pd.DataFrame, table: pd.DataFrame, most: int = 15) -> dict[str, Any]:
-    """Task means of the best methods of the fine grid and of the tuned baselines, without outliers in training."""
-    kept = table[(table["negatives"] == "0") & table["grid"].isin(["fine", TUNED, DEFAULT])].head(most)
-    methods = [tuple(row) for row in kept[["classifier", "references", "negatives", "grid"]].itertuples(index=False)]
-    return {
-        "columns": [method_name(*m[:2]) + ("" if m[3] in ("fine", TUNED) else " (default)") for m in methods],
-        "rows": [(task, [f"{means.loc[task, m]:.1f}" for m in methods]) for task in means.index],
-    }
-
-
-def draw_curves(found: list[Curve]) -> Drawing:
-    """Gains over the plain one-class SVM by number of known outliers."""
-    with styled():
-        figure, axes = canvas(3.6)
-        axes.axhline(0.0, color=FAINT, lw=1)
-        for number, curve in enumerate(found):
-            x = [k + 0.07 * (number - len(found) / 2) for k in range(len(curve.counts))]
-            style = {"color": COLOURS[number % len(COLOURS)], "marker": MARKS[number % len(MARKS)]}
-            axes.errorbar(x, curve.gain, yerr=curve.half, ms=5, lw=1.4, elinewidth=0.8, capsize=2, label=curve.name, **style)
-        axes.set_xticks(range(len(found[0].counts)), found[0].counts)
-        axes.set(xlabel="known outliers that training may use", ylabel="points of Gmean above\nthe plain one-class SVM")
-        axes.spines[:].set_color(INK)
-        figure.legend(loc="outside lower center", ncols=2, fontsize=8)
-        text = f"Mean difference over tasks with a 95 % interval. {'; '.join(map(_in_words, found))}."
-        caption = "Bars: 95 % intervals of the paired difference over tasks."
-        return Drawing(to_svg(figure, "curves", "Gain by number of known outliers", text), caption)
-
-
-def _in_words(curve: Curve) -> str:
-    points = zip(curve.counts, curve.gain, curve.half, strict=True)
-    return f"{curve.name}: " + ", ".join(f"{count}: {gain:+.1f} ± {half:.1f}" for count, gain, half in points)
+def known_outliers(means: pd.DataFrame, grid: str = "fine") -> str:
+    """Averages of the methods that use known outliers, by their number, and of the plain kernels, which use none."""
+    counts, average = [*map(str, COUNTS), ALL], means.mean()
+    keys = [[(*method, count, grid) for count in counts] for method in CURVES] + [[("SVC", "-", count, TUNED) for count in counts]]
+    keys += [[(*plain, "0", grid)] * len(counts) for plain in (PLAIN, ("svdd", "base"))]
+    return markdown_table(["Method", *counts], ([method_name(*row[0]), *(value_text(average.get(key)) for key in row)] for row in keys))

@@ -1,0 +1,93 @@
+"""Files that are written whole or not at all.
+
+A new version is written under a temporary name in the same folder and then takes the place of the old one in a single step: readers see
+the old file or the new one, never a part. If anything goes wrong, the old file stays and the temporary one is removed: by the next run
+for the same file, if the process was killed.
+"""
+
+import errno
+import os
+import shutil
+import time
+import uuid
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from .types import StrPath
+
+ABANDONED = 3600.0  # seconds after which a temporary file that nobody writes to is what a killed process left
+
+
+@contextmanager
+def replacing(path: StrPath, what: str = "The file") -> Iterator[Path]:
+    """Yield a temporary path in the same folder; when the block ends, the file there is flushed to disk and replaces ``path``.
+
+    Create the file inside the block, and close it before the block ends. An error about this file (a full disk, no permission)
+    names ``path`` and begins with ``what``; all other errors pass through unchanged. A symbolic link is followed, not replaced.
+    """
+    goal = Path(os.path.realpath(path))
+    own = f".{zlib.crc32(goal.name.encode(errors='surrogateescape')):08x}"  # names that are as long as they may be leave no room for more
+    temporary = goal.parent / f"{own}-{uuid.uuid4().hex}.part"
+    with suppress(OSError):
+        for part in goal.parent.glob(f"{own}-*.part"):
+            if time.time() - part.stat().st_mtime > ABANDONED:
+                part.unlink()
+    try:
+        with naming(path, what, temporary):
+            if goal.exists() and not goal.is_file():
+                code = errno.EISDIR if goal.is_dir() else errno.EINVAL
+                raise OSError(code, "it would replace a folder" if goal.is_dir() else "it would replace a device or a pipe")
+            yield temporary
+            _to_disk(temporary)
+            if goal.exists():
+                shutil.copymode(goal, temporary)
+            os.replace(temporary, goal)
+    finally:
+        with suppress(OSError):  # it has moved, or was never made
+            temporary.unlink()
+
+
+def write_bytes(path: StrPath, data: Any, what: str = "The file") -> Path:
+    """Write ``data`` (bytes or a buffer) to ``path``, whole or not at all, and return the path."""
+    with replacing(path, what) as temporary, open(temporary, "xb") as file:
+        file.write(data)
+    return Path(path)
+
+
+def write_text(path: StrPath, text: str, what: str = "The file") -> Path:
+    """Write ``text`` as UTF-8, line ends as they are."""
+    return write_bytes(path, text.encode(), what)
+
+
+def append_text(path: StrPath, text: str, what: str = "The file") -> None:
+    """Append ``text`` as UTF-8, all of it or nothing."""
+    rest = memoryview(text.encode())
+    with naming(path, what), open(path, "ab", buffering=0) as file:
+        end = file.seek(0, os.SEEK_END)
+        try:
+            while rest:  # a nearly full disk may take a part and refuse the rest
+                rest = rest[file.write(rest) :]
+        except BaseException:
+            with suppress(OSError):  # the first error says more
+                file.truncate(end)
+            raise
+
+
+@contextmanager
+def naming(path: StrPath, what: str, temporary: Path | None = None) -> Iterator[None]:
+    """Name ``path`` in system errors that do not name a file (such as a full disk) or that name the temporary one."""
+    try:
+        yield
+    except OSError as error:
+        of_another = error.filename is not None and os.fspath(error.filename) not in (os.fspath(path), str(temporary))
+        if error.errno is None or of_another:
+            raise
+        raise OSError(error.errno, f"{what} was not written: {error.strerror}", os.fspath(path)) from error
+
+
+def _to_disk(path: Path) -> None:
+    with open(path, "r+b") as file:
+        os.fsync(file.fileno())

@@ -1,0 +1,43 @@
+"""Words for messages: names, counts, and options that work when they are pasted."""
+
+import csv
+import shlex
+from collections import Counter
+from collections.abc import Iterable
+from io import StringIO
+
+SHOWN = 5  # values, or columns, that a message names
+
+
+def named(names: Iterable[object], shown: int = SHOWN) -> str:
+    """Some names for a message."""
+    found = list(map(str, names))
+    return ", ".join(found[:shown]) + (f" and {len(found) - shown:,} more" if len(found) > shown else "")
+
+
+def counted(count: int, thing: str, things: str | None = None) -> str:
+    """``1 row``, ``2 rows``."""
+    return f"{count:,} {thing if count == 1 else things or thing + 's'}"
+
+
+def option(flag: str, names: Iterable[str]) -> str:
+    """An option with a list of columns, as a shell takes it when it is pasted."""
+    text = StringIO()
+    csv.writer(text, lineterminator="").writerow(list(names))
+    return f"{flag} {shlex.quote(text.getvalue())}"
+
+
+def listed(counts: Counter[str]) -> str:
+    """``a (3), b (1)``, the most frequent first."""
+    shown = [f"{name} ({count:,})" for name, count in counts.most_common(SHOWN)]
+    return ", ".join(shown) + (f" and {len(counts) - SHOWN} more columns" if len(counts) > SHOWN else "")
+
+
+def p_text(p: float) -> str:
+    """A p-value as text."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def percent(share: float | None) -> str:
+    """A share in percent, with as many digits as it can bear."""
+    return "–" if share is None else f"{100 * share:.3g} %"

@@ -1,1 +1,0 @@
-"""The quadratic programme behind every classifier here, and the one solver for it. It uses only NumPy and numba."""

@@ -1,1 +1,0 @@
-"""Exact solutions for explicit features, n ≫ r: passes over blocks of rows, each of them one sum."""

@@ -1,0 +1,111 @@
+"""Training rows, scored by descriptions that have not seen them: in folds, or of many rows by leaving some of them out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from ..._core.progress import progress
+from .descriptions import Descriptions, keys
+from .evidence import Evidence
+from .parts import ViewParts
+
+FOLDS = 10  # each fold is scored by what the other nine describe. With fewer folds, new rows would look more normal than these.
+MOST_IN_FOLDS = 5000  # of more rows, some are left out instead: the same promise for a tenth of the time
+
+FEWEST_LEFT_OUT, LEFT_OUT, MOST_LEFT_OUT = 2000, 0.1, 10_000
+"""The share of the rows that is left out, and limits of their number: 10,000 rows promise rates down to 1 / 10,000."""
+
+MOST_DESCRIBED = 20_000  # rows that are described: with more, leaves get smaller, and no table that we know of is ranked better
+
+Without: TypeAlias = Callable[[np.ndarray], tuple[Callable[[np.ndarray], np.ndarray], np.ndarray | None]]
+"""The table as those see it who have not seen some of its rows: a function from numbers of rows to rows, and the units of the columns."""
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Rows that calibrate: ``scores`` (parts × rows) by descriptions that have not seen them.
+
+    ``contradicts`` says for each whether it differs in a column that all described rows agree in, ``is_copy`` whether another fold has its
+    equal.
+    """
+
+    rows: np.ndarray
+    scores: np.ndarray
+    contradicts: np.ndarray
+    is_copy: np.ndarray
+
+    @classmethod
+    def joined(cls, parts: Sequence[HeldOut]) -> HeldOut:
+        """All, one after the other."""
+        return cls(*(np.concatenate(fields, axis=-1) for fields in zip(*(vars(part).values() for part in parts), strict=True)))
+
+    def some(self, places: np.ndarray) -> HeldOut:
+        """Those at these places."""
+        return HeldOut(*(field[..., places] for field in vars(self).values()))
+
+    def evidence(self, weights: np.ndarray) -> np.ndarray:
+        """The mean evidence against each row, by all others."""
+        return averaged([Evidence.left_out(scores) for scores in self.scores], weights)
+
+
+def averaged(evidence: Sequence[np.ndarray], weights: np.ndarray) -> np.ndarray:
+    """The weighted mean of some evidence, added in its order."""
+    found = [weight * each for weight, each in zip(weights.tolist(), evidence, strict=True) if weight]
+    return sum(found[1:], start=found[0]) / weights.sum()  # NumPy would sum a single sample in another order
+
+
+class Training:
+    """Normal rows X, and the parts that describe them. ``without`` sees the rows as an encoder gives them that has not seen some."""
+
+    def __init__(
+        self, X: np.ndarray, units: np.ndarray | None, parts: Sequence[ViewParts], is_local: bool, without: Without | None, verbose: bool
+    ) -> None:
+        self.X, self._units, self._parts, self._is_local, self._verbose = X, units, parts, is_local, verbose
+        self._without: Without = without or (lambda unseen: (X.__getitem__, units))
+
+    def learn(self, rows: np.ndarray, random_state: np.random.RandomState) -> tuple[Descriptions, np.ndarray, HeldOut]:
+        """Descriptions of some rows, which of them are described, and those that calibrate."""
+        rows = random_state.permutation(rows)
+        if len(rows) <= MOST_IN_FOLDS:
+            described = np.sort(rows)
+            model, held = self._describe(self.X[described], self._units), self.in_folds(rows, FOLDS)
+            return model, described, self._as_copies(held, model)
+        left_out = int(np.clip(LEFT_OUT * len(rows), FEWEST_LEFT_OUT, MOST_LEFT_OUT))
+        described = np.sort(rows[left_out : left_out + MOST_DESCRIBED])
+        model = self._describe(self.X[described], self._units)
+        return model, described, self.held_out(np.sort(rows[:left_out]), described, model)
+
+    def in_folds(self, rows: np.ndarray, folds: int) -> HeldOut:
+        """Every row, scored by descriptions of those in the other folds."""
+        count = min(folds, len(rows))
+        found = []
+        for number in progress(range(count), count, self._verbose, "folds"):
+            others = np.sort(np.delete(rows, np.arange(number, len(rows), count)))
+            found.append(self.held_out(np.sort(rows[number::count]), others))
+        return HeldOut.joined(found)
+
+    def held_out(self, rows: np.ndarray, others: np.ndarray, model: Descriptions | None = None) -> HeldOut:
+        """Some rows, scored by descriptions of others: by ``model`` if it describes them as those see them who have not seen the rows."""
+        seen, units = self._without(rows)
+        X, Z = seen(rows), seen(others)
+        known = set(keys(Z)) if model is None else set()
+        if model is None or not np.array_equal(Z, self.X[others]):
+            model = self._describe(Z, units)
+        return HeldOut(rows, model.score(X), model.contradicts(X), np.array([key in known for key in keys(X)], dtype=bool))
+
+    def _describe(self, X: np.ndarray, units: np.ndarray | None) -> Descriptions:
+        return Descriptions(units, self._is_local).fit(X, self._parts)
+
+    def _as_copies(self, held: HeldOut, model: Descriptions) -> HeldOut:
+        """Rows with a copy in another fold get the score of a new sample that repeats a training row, to the bit.
+
+        Their fold is described with the copy. In tables of few distinct rows, differences between folds would otherwise decide.
+        """
+        scores = held.scores.copy()
+        if held.is_copy.any():
+            scores[:, held.is_copy] = model.score(self.X[held.rows[held.is_copy]])
+        return HeldOut(held.rows, scores, held.contradicts, held.is_copy)

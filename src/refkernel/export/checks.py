@@ -1,0 +1,117 @@
+"""Checks that the parts of a loaded model fit together, before anything is computed with them.
+
+This is the engine: what the attributes of a class must be stands beside the class, as ``_core.file_rules`` describes it.
+"""
+
+from collections.abc import Iterable, Iterator
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from .._core.file_rules import FEATURES, missing_attribute, rules_of
+from ..exceptions import ModelFileError
+
+MT19937_WORDS = 624  # the length of a RandomState's key: positions run from 0 to this, and NumPy does not check them
+
+
+def check_model(path: Path, model: Any, metadata: dict[str, Any]) -> None:
+    """Raise for the first part of a model that does not fit the rest."""
+    for name, part in parts(model):
+        problem = _problem(part)
+        if problem:
+            raise ModelFileError(
+                f"{path} holds a model whose parts do not fit together: {name + '.' if name else ''}{problem}. The file is damaged or "
+                f"forged, or refkernel {metadata['versions'].get('refkernel')}, which saved it, stored models differently: fit it again."
+            )
+    claimed = metadata["n_features_in"]
+    if claimed is not None and getattr(model, "n_features_in_", claimed) != claimed:
+        raise ModelFileError(
+            f"{path} claims to hold a model of {claimed} features, but its model has {model.n_features_in_}. It is damaged or forged."
+        )
+
+
+def parts(model: Any) -> Iterator[tuple[str, Any]]:
+    """Every object inside a model, with the path of attribute names that leads to it."""
+    waiting, seen = [("", model)], {id(model)}
+    while waiting:
+        name, value = waiting.pop()
+        yield name, value
+        for key, inner in _inside(value):
+            if id(inner) not in seen and not isinstance(inner, str | int | float | None):
+                seen.add(id(inner))
+                waiting.append((f"{name}.{key}" if name else str(key), inner))
+
+
+def _inside(value: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(value, dict):
+        return value.items()
+    if isinstance(value, list | tuple | set) or (isinstance(value, np.ndarray) and value.dtype == object and value.ndim):
+        return enumerate(value)
+    return vars(value).items() if hasattr(value, "__dict__") and not isinstance(value, type) else ()
+
+
+def _problem(part: Any) -> str | None:
+    if sp.issparse(part):
+        part.check_format(full_check=True)
+        return None
+    if isinstance(part, np.random.RandomState):
+        position = part.get_state(legacy=False)["state"]["pos"]
+        return None if 0 <= position <= MT19937_WORDS else f"random state has the position {position}, beyond {MT19937_WORDS}"
+    if isinstance(part, OneHotEncoder):
+        return _encoder_problem(part)
+    if isinstance(part, Pipeline):
+        return _steps_problem(part.steps)
+    return _attribute_problem(part) if isinstance(part, BaseEstimator) or rules_of(type(part)) else None
+
+
+def _attribute_problem(part: Any) -> str | None:
+    """What is wrong with the attributes of an object. One that is not fitted has only those of its constructor."""
+    held = vars(part)
+    parameters = [*signature(type(part)).parameters] if isinstance(part, BaseEstimator) else []
+    missing = next((name for name in parameters if name not in held), None)
+    lacking = missing_attribute(part)
+    if not isinstance(part, BaseEstimator) or not set(held) <= set(parameters):
+        missing = missing or lacking
+    if missing and type(part).__module__.partition(".")[0] == "refkernel":
+        return f"{missing} is missing"
+    sizes: dict[str, int] = {}
+    for name, rule in {**FEATURES, **rules_of(type(part))}.items():
+        problem = rule.problem(held[name], sizes) if name in held else None
+        if problem:
+            return f"{name} {problem}"
+    across = getattr(part, "_file_problem", None)
+    return _names_problem(held, sizes) or (across(sizes) if across and not lacking else None)
+
+
+def _names_problem(held: dict[str, Any], sizes: dict[str, int]) -> str | None:
+    names = held.get("feature_names_in_")
+    if names is None or "d" not in sizes:
+        return None
+    is_list = isinstance(names, np.ndarray) and names.shape == (sizes["d"],) and all(isinstance(name, str) for name in names)
+    return None if is_list else f"feature_names_in_ is not {sizes['d']} names"
+
+
+def _steps_problem(steps: Any) -> str | None:
+    is_list = isinstance(steps, list) and steps and all(isinstance(step, tuple | list) and len(step) == 2 for step in steps)
+    fits = is_list and all(step in (None, "passthrough") or hasattr(step, "transform") for _, step in steps[:-1])
+    return None if fits else "steps is not a list of names, transformers and a last estimator"
+
+
+def _encoder_problem(encoder: OneHotEncoder) -> str | None:
+    """A OneHotEncoder writes columns by index without checking: the columns must exist."""
+    held = vars(encoder)
+    if "categories_" not in held:
+        return None
+    outs = encoder._compute_n_features_outs()
+    if list(held.get("_n_features_outs", outs)) != list(outs) or any(out < 0 for out in outs):
+        return f"_n_features_outs is {held['_n_features_outs']}; its categories give {outs}"
+    for mapping, categories in zip(held.get("_default_to_infrequent_mappings") or [], held["categories_"], strict=False):
+        if mapping is not None and not ((mapping >= 0) & (mapping < max(1, len(categories)))).all():
+            return "_default_to_infrequent_mappings points outside the categories"
+    return None

@@ -1,0 +1,203 @@
+"""From the cells of a file to numbers, categories and dates. Fit decides what a column is; scoring reads it in the same way."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_bool_dtype
+
+from .._core.text import counted, named, option
+from ..exceptions import TableError
+from .columns import CATEGORY, DATE, NUMBER, ColumnProfile
+from .readers.values import (
+    FAILED,
+    NAMES_OF_MARKS,
+    Marks,
+    are_booleans,
+    are_days_in_digits,
+    categories,
+    check_mark,
+    check_thousands,
+    check_units,
+    dates,
+    find_format,
+    is_plain,
+    is_text,
+    numbers,
+    texts,
+    typed_seconds,
+)
+
+MOSTLY = 0.5  # A text column with at least this share of numbers is meant to be numeric: its other values are mistakes
+MOST_CATEGORIES = 1_000  # more categories than this name the rows rather than describe them
+MOST_REFUSED = 20  # columns that cannot be used and are listed; an error for each of 10,000 would hide the first
+
+
+T = TypeVar("T")
+
+TYPED = "typed"  # the format of dates that are not text: their type says what they are
+
+
+def learn(frame: pd.DataFrame, marks: Marks, categorical: tuple[str, ...], notes: list[str]) -> tuple[list[ColumnProfile], pd.DataFrame]:
+    """What each column of a training table is, and its values as the model takes them."""
+    if not len(frame.columns):
+        raise TableError("No column is left to learn from: all were dropped.")
+    failed = Counter[str]()
+    found = _parsed(frame, list(frame.columns), lambda column: learn_column(column, marks, column.name in categorical, notes, failed))
+    notes += failed_note(failed)
+    cells = {profile.name: pd.Series(values, dtype=object) if profile.kind == CATEGORY else values for profile, values in found}
+    return [profile for profile, _ in found], pd.DataFrame(cells)
+
+
+def failed_note(failed: Counter[str]) -> list[str]:
+    """A note about texts that stand for failed measurements, if there are any."""
+    shown = named(f"{text!r} ({count:,})" for text, count in failed.most_common())
+    return [f"Read as missing cells, in columns of numbers or dates: {shown}."] if failed else []
+
+
+def read_cells(frame: pd.DataFrame, features: Sequence[ColumnProfile], marks: Marks, first_row: int = 0) -> list[np.ndarray]:
+    """The cells of some columns as the model takes them: float64 (dates: seconds since 1970), or text; NaN where a value is missing."""
+    known = {feature.name: feature for feature in features}
+    return _parsed(frame, list(known), lambda column: _read(column, known[str(column.name)], marks, first_row))
+
+
+def _parsed(frame: pd.DataFrame, names: list[str], parse: Callable[[pd.Series], T]) -> list[T]:
+    """Each column parsed once; the columns that cannot be used, all in one error."""
+    found, refused = list[T](), []
+    for name in names:
+        try:
+            found.append(parse(frame[name]))
+        except TableError as error:
+            refused.append(str(error))
+    if refused:
+        more = f"\nand {len(refused) - MOST_REFUSED:,} more." if len(refused) > MOST_REFUSED else ""
+        start = f"{len(refused):,} columns cannot be used.\n" if len(refused) > 1 else ""
+        raise TableError(start + "\n".join(refused[:MOST_REFUSED]) + more)
+    return found
+
+
+def learn_column(
+    column: pd.Series, marks: Marks, categorical: bool, notes: list[str], failed: Counter[str]
+) -> tuple[ColumnProfile, np.ndarray]:
+    """What a column is, and its values; ``failed`` counts texts that stand for failed measurements."""
+    name = str(column.name)
+    if not categorical:
+        found = _learn_date(column, name, marks, notes, failed) if are_days_in_digits(column) else None  # they are numbers, too
+        found = found or _learn_number(column, name, marks, notes, failed) or _learn_date(column, name, marks, notes, failed)
+        if found is not None:
+            return found
+    _check_type(column)
+    cells = texts(column, marks.missing)
+    if are_booleans(cells):
+        cells = categories(column, marks.missing, lower=True)
+        return ColumnProfile(name, CATEGORY, levels=("false", "true")), cells
+    levels = sorted({cell for cell in cells if cell == cell})
+    if len(levels) > MOST_CATEGORIES:
+        raise TableError(
+            f"Column {name} holds {len(levels):,} different texts; at most {MOST_CATEGORIES:,} categories can be used. "
+            f"If it names the rows, leave it out: {option('--drop', [name])}."
+        )
+    return ColumnProfile(name, CATEGORY, levels=tuple(levels)), cells
+
+
+def _learn_date(
+    column: pd.Series, name: str, marks: Marks, notes: list[str], failed: Counter[str]
+) -> tuple[ColumnProfile, np.ndarray] | None:
+    """A column of dates or times, by its type or by its texts."""
+    seconds = typed_seconds(column)
+    if seconds is not None:
+        return ColumnProfile(name, DATE, date_format=TYPED), seconds
+    if not is_text(column):
+        return None
+    cells = texts(column, marks.missing | FAILED)
+    form, is_unclear = find_format(cells, day_first=marks.decimal == ",")
+    if form is None:
+        return None
+    if is_unclear:
+        first, order = cells[cells == cells][0], "day/month/year" if form.startswith("%d") else "month/day/year"
+        notes.append(f"Column {name}: dates such as {first} are read as {order}. If that is wrong, write them as 2024-12-31.")
+    failed.update(cell for cell in texts(column, marks.missing)[cells != cells] if cell == cell)
+    return ColumnProfile(name, DATE, date_format=form), dates(cells, form)[0]
+
+
+def _learn_number(
+    column: pd.Series, name: str, marks: Marks, notes: list[str], failed: Counter[str]
+) -> tuple[ColumnProfile, np.ndarray] | None:
+    """A column of numbers, in the ways people write them; None where most cells are words."""
+    if is_bool_dtype(column) or not is_plain(column):
+        return None
+    found = numbers(column, marks)
+    if found.wrong.any():
+        check_mark(column, found.wrong | found.unclear, marks)
+        good = np.isfinite(found.values).sum()
+        if good < MOSTLY * (found.wrong.sum() + good):
+            return None
+        ways = f"take it as categories ({option('--categorical', [name])}), or leave it out ({option('--drop', [name])})"
+        raise _not_numbers(column, found.wrong, marks, 0, f"name texts that stand for missing cells (--missing), {ways}")
+    check_units(name, found)
+    if np.isinf(found.values).any():
+        infinite = int(np.isinf(found.values).sum())
+        raise TableError(f"Infinite values in {name} ({infinite:,}). Replace them by finite numbers, or leave the cells empty (missing).")
+    if found.unclear.any():
+        check_thousands(column, found, marks)
+        first = texts(column)[found.unclear][0]
+        whole, kind = first.replace(",", "").replace(".", ""), NAMES_OF_MARKS[marks.decimal]
+        notes += [f"Column {name}: {first} is read as {whole}, because other columns have decimal {kind}."] if marks.is_decided else []
+    failed.update(found.failed)
+    decimal = marks.decimal if marks.decimal == "," or found.unclear.any() else ""
+    return ColumnProfile(name, NUMBER, unit=found.unit, decimal=decimal), found.values
+
+
+def _read(column: pd.Series, feature: ColumnProfile, marks: Marks, first_row: int) -> np.ndarray:
+    if feature.kind == CATEGORY:
+        return categories(column, marks.missing, lower=feature.is_boolean)
+    if feature.kind == DATE:
+        return _read_date(column, feature, marks, first_row)
+    _check_type(column)
+    if feature.decimal and not marks.is_decided:
+        marks = replace(marks, decimal=feature.decimal, is_decided=True)
+    found = numbers(column, marks)
+    if found.unclear.any():
+        check_thousands(column, found, marks)
+    check_units(feature.name, found, feature.unit if is_text(column) else None)
+    if found.wrong.any():
+        raise _not_numbers(column, found.wrong, marks, first_row, "name texts that stand for missing cells (--missing)")
+    return found.values
+
+
+def _read_date(column: pd.Series, feature: ColumnProfile, marks: Marks, first_row: int) -> np.ndarray:
+    """Seconds since 1970, from a column that has a date's type, or from texts in the format of training (ISO where it was typed)."""
+    seconds = typed_seconds(column)
+    if seconds is not None:
+        return seconds
+    cells = texts(column, marks.missing | FAILED)
+    form = "ISO8601" if feature.date_format in (TYPED, None) else feature.date_format
+    seconds, wrong = dates(cells, str(form))
+    if wrong.any():
+        where = int(np.flatnonzero(wrong)[0])
+        raise TableError(
+            f"Column {feature.name} should hold dates or times as in training ({form}), but {int(wrong.sum())} of "
+            f"{counted(len(column), 'value')} are not: the first is {cells[where]!r} in row {first_row + where + 1:,} after the header. "
+            "Write them as in training."
+        )
+    return seconds
+
+
+def _check_type(column: pd.Series) -> None:
+    if not is_plain(column):
+        raise TableError(
+            f"Column {column.name} has the type {column.dtype}; numbers, text, dates and truth values can be used. Convert it, or leave it "
+            f"out: {option('--drop', [str(column.name)])}."
+        )
+
+
+def _not_numbers(column: pd.Series, wrong: np.ndarray, marks: Marks, first_row: int, way_out: str) -> TableError:
+    check_mark(column, wrong, marks)
+    where = int(np.flatnonzero(wrong)[0])
+    return TableError(
+        f"Column {column.name} should be numeric, but {int(wrong.sum())} of {counted(len(column), 'value')} are not numbers: the first is "
+        f"{texts(column, marks.missing)[where]!r} in row {first_row + where + 1:,} after the header. Correct the values, or {way_out}."
+    )
