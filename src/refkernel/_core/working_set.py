@@ -19,7 +19,7 @@ WIDE_SET = 1024
 """At most this many samples in a wide set, which holds all free weights and the worst violators, and is optimised with Newton steps."""
 
 WIDE_TURNS = 10  # turns of pair moves and Newton steps on one wide set
-MOST_REFRESHES = 10  # the limit on recomputing a gradient that lost digits to far-away rows
+MOST_REFRESHES = 10  # the limit on solving again because the gradient, computed anew, still violates optimality
 
 
 def solve_by_working_sets(
@@ -28,7 +28,7 @@ def solve_by_working_sets(
     """Solve from b and its gradient G, by a rule of ``solver``. Mutates both; returns moves, whether it converged, and curvature."""
     libsvm, tol, floor, limit = rule
     p, diag, bounds = problem.p, rows.diag, (problem.lower, problem.upper)
-    moves, sets, curvature, eps, far = 0, 0, np.inf, tol, np.inf
+    moves, sets, curvature, eps = 0, 0, np.inf, tol
     for _ in range(MOST_REFRESHES):
         made = 1
         while made > 0 and moves < limit:
@@ -38,13 +38,12 @@ def solve_by_working_sets(
             widely = not libsvm and sets + moves / rows.n >= PATIENCE
             made, met = _improve(problem, rows, b, G, eps, floor, most, widely)
             moves, sets, curvature = moves + made, sets + 1, min(curvature, met)
-        far = certify(b, G, p, diag, *bounds).far
-        if libsvm or far == np.inf:
+        if libsvm:
             break
-        G[:] = gradient(problem, rows, b)
+        G[:] = gradient(problem, rows, b)  # the certificate is of the weights, not of the sums that led to them
         if violation(b, G, *bounds) <= eps or moves >= limit:
             break
-    snap(b, diag, far, *bounds)
+    snap(b, diag, certify(b, G, p, diag, *bounds).far, *bounds)
     return moves, violation(b, G, *bounds) <= eps, curvature
 
 
