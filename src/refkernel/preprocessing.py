@@ -1,5 +1,6 @@
 """Standardise, and fill missing values, by the target rows."""
 
+import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -178,6 +179,14 @@ class TargetImputer(SimpleImputer):
     """
 
     _file_rules: ClassVar[dict[str, Rule]] = {**FEATURES, "statistics_": Array(("d",), dtype="fO", finite=False)}
+
+    def _file_problem(self, sizes: dict[str, int]) -> str | None:
+        try:
+            with warnings.catch_warnings(action="ignore"):  # a row without names
+                self.transform(np.full((1, sizes["d"]), self.missing_values, dtype=self.statistics_.dtype))
+        except Exception as error:  # what scikit-learn keeps for itself is checked by using it
+            return f"cannot fill a row: {error}"
+        return None
 
     def fit(self, X: MatrixLike, y: npt.ArrayLike | None = None) -> Self:
         if y is None:

@@ -65,9 +65,8 @@ def _problem(part: Any) -> str | None:
         return None if 0 <= position <= MT19937_WORDS else f"random state has the position {position}, beyond {MT19937_WORDS}"
     if isinstance(part, OneHotEncoder):
         return _encoder_problem(part)
-    if isinstance(part, Pipeline):
-        return _steps_problem(part.steps)
-    return _attribute_problem(part) if isinstance(part, BaseEstimator) or rules_of(type(part)) else None
+    problem = _attribute_problem(part) if isinstance(part, BaseEstimator) or rules_of(type(part)) else None
+    return problem or (_steps_problem(part.steps) if isinstance(part, Pipeline) else None)
 
 
 def _attribute_problem(part: Any) -> str | None:
@@ -78,7 +77,7 @@ def _attribute_problem(part: Any) -> str | None:
     lacking = missing_attribute(part)
     if not isinstance(part, BaseEstimator) or not set(held) <= set(parameters):
         missing = missing or lacking
-    if missing and type(part).__module__.partition(".")[0] == "refkernel":
+    if missing and type(part).__module__.partition(".")[0] == "refkernel":  # an older scikit-learn may lack a parameter of today's
         return f"{missing} is missing"
     sizes: dict[str, int] = {}
     for name, rule in {**FEATURES, **rules_of(type(part))}.items():

@@ -94,10 +94,10 @@ def to_onnx(model: Any, X: Any = None, *, target_opset: int | dict[str, int] | N
     except (MissingConverter, MissingShapeCalculator) as error:
         names = " and ".join(type(step).__name__ for step in steps)
         raise ValueError(f"A step of {names} cannot be converted to ONNX: see to_onnx for the models that can.") from error
-    except RuntimeError as error:
+    except RuntimeError as error:  # skl2onnx raises nothing more precise
         if X is None and "column name" in str(error):
             raise ValueError("The model takes columns by name: pass some rows as X, a DataFrame, for their names and types.") from error
-        raise
+        raise ValueError(f"skl2onnx cannot convert the model: {error}") from error
 
 
 def _types(first: Any, X: Any) -> list[tuple[str, Any]]:
