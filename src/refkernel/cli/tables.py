@@ -62,6 +62,7 @@ def fit(
     drop: Annotated[list[str] | None, typer.Option(help="Columns to leave out, separated by commas; may be repeated.")] = None,
     categorical: Annotated[list[str] | None, typer.Option(help="Columns of numbers that are categories; like --drop.")] = None,
     time_column: Annotated[str | None, typer.Option(help="Column that says when. It stays out of the model; plot draws along it.")] = None,
+    group_column: Annotated[str | None, typer.Option(help="Column of machines or sites: each keeps the rate by itself.")] = None,
     model: Annotated[
         str | None, typer.Option(help="auto (nothing to choose; the default), svdd (if --nu or the like is given) or ocsvm.")
     ] = None,
@@ -99,6 +100,7 @@ def fit(
             drop=names(*(drop or ())),
             categorical=names(*(categorical or ())),
             time_column=time_column,
+            group_column=group_column,
             random_state=seed,
         )
         with progress_bar("fit") as move:

@@ -226,6 +226,9 @@ def _what_to_expect(card: Mapping[str, Any]) -> dict[str, str]:
         text = f"{100 * card['false_alarm_rate']:.2g} % of new normal rows expected (90 % interval {low:.2g} to {high:.2g} %)"
         held_out = card["held_out_rows"]
         pairs["false alarms"] = text if held_out is None else f"{text}, measured on {counted(held_out, 'held-out row')}"
+    for name, facts in (card["groups"] or {}).items():
+        rate = "too few rows: the threshold of all rows" if facts is None else "{:.2g} % (90 % interval {:.2g} to {:.2g} %)"
+        pairs[f"  {name}"] = rate.format(*(100 * number for number in facts or ()))
     if card["made_up_caught"] is not None:
         told = "" if card["made_up_auc"] is None else f", told apart with an AUROC of {card['made_up_auc']:.3f}"
         pairs["made-up outliers"] = f"{100 * card['made_up_caught']:.0f} % are caught{told}"

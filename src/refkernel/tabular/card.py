@@ -47,6 +47,8 @@ CARD = {
     "outlier": (str, None),
     "dropped": [str],
     "time_column": (str, None),
+    "group_column": (str, None),
+    "groups": {str: ([float], None)},
     "model": str,
     "choice": str,
     "threshold": float,
@@ -83,8 +85,9 @@ def facts(detector: Any, final: Any, encoded: np.ndarray, outliers: np.ndarray, 
         "accepts_far": bool(detector.decision_function(np.full((1, encoded.shape[1]), FAR))[0] >= 0),
         "accepted_targets": None if calibration is not None else float((decisions >= 0).mean()),
         "rejected_outliers": float((detector.predict(outliers) == OUTLIER).mean()) if len(outliers) else None,
-        "false_alarm_rate": None if calibration is None else float(final.false_alarm_rate_),
+        "false_alarm_rate": float(final.false_alarm_rate_) if hasattr(final, "false_alarm_rate_") else None,
         "false_alarm_interval": None if interval is None else [float(end) for end in interval],
+        "groups": group_facts(final),
         "held_out_rows": None,
         "search": None,
         **_made_up(detector, calibration, encoded, seed),
@@ -93,6 +96,12 @@ def facts(detector: Any, final: Any, encoded: np.ndarray, outliers: np.ndarray, 
         candidates, best = len(detector.cv_results_["params"]), float(detector.best_score_)
         found["search"] = {"candidates": candidates, "gmean": best, "made_up": not len(outliers)}
     return found, np.percentile(decisions, PERCENT)
+
+
+def group_facts(final: Any) -> dict[str, list[float] | None]:
+    """The rate of each group and the ends of its interval; None where it has too few rows for a threshold of its own."""
+    groups = getattr(final, "groups_", {})
+    return {name: kept and [float(number) for number in (kept.rate, *kept.interval())] for name, kept in groups.items()}
 
 
 def _made_up(detector: Any, calibration: np.ndarray | None, encoded: np.ndarray, seed: Any) -> dict[str, Any]:

@@ -1,32 +1,34 @@
 """TableDetector: a detector for data frames, from their cells to decisions, reasons and drift."""
 
 import copy
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .._core.file_rules import FEATURES, Array, Part, Rule, missing_attribute
 from .._core.types import RandomStateLike, StrPath
 from .._core.unwrap import detector_of
 from .._core.validation import OUTLIER
 from ..detectors.auto import AutoDetector
-from ..detectors.calibration.base import CalibratedMixin, Calibrating, calibrating
+from ..detectors.calibration.base import CalibratedMixin, Calibrating, calibrating, group_names
 from ..detectors.explain import Counterfactuals, Explanation, counterfactuals, explain
 from ..detectors.explain.explanation import Explainer
 from ..detectors.explain.reasons import Reason, row_reasons
 from ..export.sealed import mismatch
-from .card import CARD, PERCENT, facts, found_scores, seen_rows, versions
+from .card import CARD, PERCENT, facts, found_scores, group_facts, seen_rows, versions
 from .columns import CATEGORY, ColumnProfile
 from .drift import Drift, DriftMonitor
 from .encoder import Rows, TableEncoder
-from .frames import check_names
+from .frames import check_names, times_of
 
 FORMATS = ("date_format", "unit", "decimal")  # what a profile says about cells in files
 
@@ -48,7 +50,10 @@ class TableDetector(CalibratedMixin, BaseEstimator):
     categorical : sequence of str, default=()
         Columns of numbers that are categories.
     time_column : str, optional
-        The column that says when. It is left out, and pictures are drawn along it.
+        The column that says when. It is left out, and pictures are drawn along it. Where rows that follow each other resemble each
+        other, stretches of time are left out to calibrate.
+    group_column : str, optional
+        The column that names the group of each row, such as its machine. It is left out, and each group keeps the rate by itself.
     random_state : int, RandomState instance or None, default=0
         Passed to the default detector, and draws the made-up outliers of ``card_``.
 
@@ -112,6 +117,7 @@ class TableDetector(CalibratedMixin, BaseEstimator):
         drop: Sequence[str] = (),
         categorical: Sequence[str] = (),
         time_column: str | None = None,
+        group_column: str | None = None,
         random_state: RandomStateLike = 0,
     ) -> None:
         self.detector = detector
@@ -119,6 +125,7 @@ class TableDetector(CalibratedMixin, BaseEstimator):
         self.drop = drop
         self.categorical = categorical
         self.time_column = time_column
+        self.group_column = group_column
         self.random_state = random_state
 
     def fit(self, X: Any, y: npt.ArrayLike | None = None) -> Self:
@@ -137,23 +144,41 @@ class TableDetector(CalibratedMixin, BaseEstimator):
             The fitted detector.
         """
         frame = check_names(X)
-        left_out = [*self.drop, *([self.time_column] if self.time_column else [])]
+        left_out = [*self.drop, *(name for name in (self.time_column, self.group_column) if name)]
         there = set(frame.columns)
         absent = [name for name in (*left_out, *self.categorical) if name not in there]
         if absent:
-            raise ValueError(f"X has no column {absent[0]!r}, which drop, categorical or time_column names.")
+            raise ValueError(f"X has no column {absent[0]!r}, which drop, categorical, time_column or group_column names.")
         names = [name for name in frame.columns if name not in set(left_out)]
         if not names:
             raise ValueError("No column is left to learn from: all were dropped.")
-        return self._fit(frame[names], y, dict.fromkeys(self.categorical, CATEGORY))
+        how: dict[str, Any] = {"time": times_of(frame, self.time_column)} if self.time_column else {}
+        how |= {"groups": frame[self.group_column]} if self.group_column else {}
+        return self._fit(frame[names], y, dict.fromkeys(self.categorical, CATEGORY), how=how)
 
-    def _fit(self, X: Any, y: npt.ArrayLike | None, kinds: Any, profiles: Sequence[ColumnProfile] = ()) -> Self:
-        """Fit to the columns that are used. ``profiles`` say how files write their cells."""
+    def _fit(
+        self,
+        X: Any,
+        y: npt.ArrayLike | None,
+        kinds: Any,
+        profiles: Sequence[ColumnProfile] = (),
+        how: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Self:
+        """Fit to the columns that are used. ``profiles`` say how files write their cells, ``how`` holds groups and times."""
         labels = np.ones(len(X)) if y is None else np.where(np.asarray(y) == OUTLIER, OUTLIER, 1.0)
         if labels.shape != (len(X),):
             raise ValueError(f"y has {labels.size} labels, and X has {len(X)} rows.")
         detector = AutoDetector(self.false_alarm_rate, random_state=self.random_state) if self.detector is None else clone(self.detector)
-        scales = "units" in detector.get_params(deep=False)
+        if "time" in how and how["time"] is None:
+            warnings.warn(
+                f"{self.time_column} holds text and not times, so the order of the rows does not count.", UserWarning, stacklevel=3
+            )
+        takes = {name: value for name, value in how.items() if has_fit_parameter(detector, name)}
+        if "groups" in set(how) - set(takes):
+            raise ValueError(
+                f"{type(detector).__name__} keeps no rate for each group: use rk.AutoDetector or rk.ConformalDetector around it."
+            )
+        scales = hasattr(detector, "_fit_encoded")
         self.encoder_: Any = TableEncoder(kinds, standardise=not scales).fit(X, labels)
         rows = self.encoder_.read(X)
         encoded = rows.encoded
@@ -161,9 +186,9 @@ class TableDetector(CalibratedMixin, BaseEstimator):
         y = labels if known.any() else None
         if scales and detector.units is None:
             without = partial(self._without, rows.frame(), labels)
-            self.detector_ = detector.set_params(units=self.encoder_.units_)._fit_encoded(encoded, y, without)
+            self.detector_ = detector.set_params(units=self.encoder_.units_)._fit_encoded(encoded, y, without, **takes)
         else:
-            self.detector_ = detector.fit(encoded, y)
+            self.detector_ = detector.fit(encoded, y, **takes)
         self.n_features_in_, self.feature_names_in_ = self.encoder_.n_features_in_, self.encoder_.feature_names_in_
         self.formats_ = {p.name: formats for p in profiles if any(formats := [getattr(p, name) for name in FORMATS])}
         self._judge(encoded, labels, known)
@@ -175,7 +200,7 @@ class TableDetector(CalibratedMixin, BaseEstimator):
         seen = labels.copy()
         seen[unseen] = OUTLIER
         encoder = self.encoder_._fitted_without(X, seen)
-        return lambda rows: encoder.transform(X.iloc[rows]), encoder.units_
+        return lambda rows: encoder.read(X.iloc[rows]).encoded, encoder.units_
 
     def _judge(self, encoded: np.ndarray, labels: np.ndarray, known: np.ndarray) -> None:
         """Write the card."""
@@ -189,6 +214,7 @@ class TableDetector(CalibratedMixin, BaseEstimator):
             "outliers": int(known.sum()),
             "dropped": list(self.drop),
             "time_column": self.time_column,
+            "group_column": self.group_column,
             **found,
             **versions(),
         }
@@ -227,13 +253,47 @@ class TableDetector(CalibratedMixin, BaseEstimator):
 
     def read(self, X: Any) -> Rows:
         check_is_fitted(self)
-        return self.encoder_.read(X)
+        rows = self.encoder_.read(X)
+        if not self.group_column or rows is X or isinstance(X, list):
+            return rows
+        frame = check_names(X)
+        if self.group_column not in frame.columns:
+            raise ValueError(f"X has no column {self.group_column!r}, which names the group of each row: the model keeps a rate for each.")
+        return replace(rows, groups=group_names(frame[self.group_column], len(rows)))
 
     read.__doc__ = TableEncoder.read.__doc__
 
     def score_samples(self, X: Any) -> np.ndarray:
         encoded = self.read(X).encoded
         return self.detector_.score_samples(encoded)
+
+    def decision_function(self, X: Any, groups: Any = None) -> np.ndarray:  # type: ignore[override]
+        rows = self.read(X)
+        groups = rows.groups if groups is None else groups
+        if groups is None or self._has_scores:
+            return super().decision_function(rows, groups)
+        return self.detector_.decision_function(rows.encoded, groups)
+
+    def p_values(self, X: Any, groups: Any = None) -> np.ndarray:
+        rows = self.read(X)
+        groups = rows.groups if groups is None else groups
+        if self._has_scores:
+            return super().p_values(rows, groups)
+        calibrating(self.detector_)  # says what has p-values
+        return self.detector_.p_values(rows.encoded, groups)
+
+    @property
+    def _has_scores(self) -> bool:
+        """Whether p-values follow from scores, as those of cross-conformal detectors do not."""
+        return hasattr(self._final, "calibration_")
+
+    @property
+    def group_names_(self) -> np.ndarray:  # type: ignore[override]
+        """The names of the groups of ``group_column``."""
+        return getattr(self._final, "group_names_", np.empty(0, dtype=object))
+
+    def _wish(self) -> tuple[float, float | None]:
+        return self._final._wish()
 
     @property
     def false_alarm_rate_(self) -> float:
@@ -345,8 +405,9 @@ class TableDetector(CalibratedMixin, BaseEstimator):
         other = copy.copy(self)
         other.detector_ = detector
         final = other._final
-        changed = {"threshold": float(final.offset_), "false_alarm_rate": float(final.false_alarm_rate_)}
-        other.card_ = {**self.card_, **changed, "false_alarm_interval": [float(end) for end in final.false_alarm_interval_]}
+        changed: dict[str, Any] = {"threshold": float(final.offset_), "false_alarm_rate": float(final.false_alarm_rate_)}
+        changed |= {"groups": group_facts(final), "false_alarm_interval": [float(end) for end in final.false_alarm_interval_]}
+        other.card_ = {**self.card_, **changed}
         if hasattr(final, "calibration_"):
             other.percentiles_ = np.percentile(final.calibration_ - final.offset_, PERCENT)
         elif self.percentiles_ is not None:
@@ -361,8 +422,9 @@ class TableDetector(CalibratedMixin, BaseEstimator):
     def _calibrated_on(self, held: Calibrating) -> Self:
         return self._with_detector(self.detector_._calibrated_on(held))
 
-    def _judged(self, X: Any, draws: np.ndarray) -> tuple[np.ndarray, ...]:
-        return self.detector_._judged(self.read(X).encoded, draws)
+    def _judged(self, X: Any, draws: np.ndarray, groups: Any = None) -> tuple[np.ndarray, ...]:
+        rows = self.read(X)
+        return self.detector_._judged(rows.encoded, draws, rows.groups if groups is None else groups)
 
     def save(self, path: StrPath) -> Path:
         """Write the model to a file that ``refkernel.load`` and the ``refkernel`` command read.

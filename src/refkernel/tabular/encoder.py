@@ -39,6 +39,7 @@ class Rows:
     encoded: np.ndarray
     missing: np.ndarray  # true for cells without a value (rows × columns)
     violations: np.ndarray  # true for cells that contradict all of training (rows × columns)
+    groups: np.ndarray | None = None  # the group of each row, where a detector has them
 
     def __len__(self) -> int:
         return len(self.encoded)
@@ -46,7 +47,8 @@ class Rows:
     def take(self, chosen: np.ndarray) -> Rows:
         """Some of the rows."""
         cells = [column[chosen] for column in self.cells]
-        return Rows(self.names, cells, self.encoded[chosen], self.missing[chosen], self.violations[chosen])
+        groups = None if self.groups is None else self.groups[chosen]
+        return Rows(self.names, cells, self.encoded[chosen], self.missing[chosen], self.violations[chosen], groups)
 
     def frame(self) -> Any:
         """The cells as a frame of pandas."""
@@ -57,8 +59,11 @@ class Rows:
     def and_(self, other: Rows) -> Rows:
         """These rows and others."""
         cells = [np.concatenate(pair) for pair in zip(self.cells, other.cells, strict=True)]
-        arrays = (np.concatenate([getattr(self, name), getattr(other, name)]) for name in ("encoded", "missing", "violations"))
-        return Rows(self.names, cells, *arrays)
+        encoded, missing, violations = (
+            np.concatenate([getattr(self, name), getattr(other, name)]) for name in ("encoded", "missing", "violations")
+        )
+        groups = None if self.groups is None else np.concatenate([self.groups, other.groups])
+        return Rows(self.names, cells, encoded, missing, violations, groups)
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):

@@ -18,6 +18,7 @@ from .card import held_out
 from .checking import column_notes, own_columns
 from .columns import ColumnProfile
 from .detector import TableDetector
+from .frames import times_of
 from .readers import ReadOptions, open_table, read_sample
 from .readers.values import Marks, texts
 from .typed import learn
@@ -57,15 +58,16 @@ def fit_file(
     progress(f"fit: reading {data}")
     table = open_table(data, options)
     frame, total = read_sample(table, max(FEWEST_DRAWN, MOST_CELLS // max(1, len(table.names))), model.random_state, progress)
-    time_column = [model.time_column] if model.time_column else []
-    for flag, names in (("--drop", model.drop), ("--categorical", model.categorical), ("--time-column", time_column)):
+    time_column, group_column = ([name] if name else [] for name in (model.time_column, model.group_column))
+    flags = ("--drop", "--categorical", "--time-column", "--group-column")
+    for flag, names in zip(flags, (model.drop, model.categorical, time_column, group_column), strict=True):
         _check_columns(frame, table.path, flag, names)
     notes = list(table.notes)
     if total > len(frame):
         drawn = f"{len(frame):,} rows of {total:,} train, drawn at random"
         notes.append(f"{drawn}: more than {MOST_CELLS:,} cells are not read into memory.")
     kept, y = choose_rows(frame, labels, table.path, notes)
-    left_out = {*model.drop, *time_column, *([labels.target_column] if labels.target_column else [])}
+    left_out = {*model.drop, *time_column, *group_column, *([labels.target_column] if labels.target_column else [])}
     added = own_columns(frame.columns) - left_out
     if own := [name for name in frame.columns if name in added]:
         notes.append(f"Columns that refkernel score adds to a table are left out: {named(own, 20)}. Rename those that are yours.")
@@ -79,6 +81,8 @@ def fit_file(
     profiles = [replace(profile, unit=profile.unit or units.get(profile.name, "")) for profile in profiles]
     X, normal, profiles = _without_empty(X, X[y != OUTLIER], profiles, notes)
     progress(f"fit: learning what is normal in {counted(len(X), 'row')} of {counted(len(profiles), 'column')}")
+    how: dict[str, Any] = {"groups": texts(frame.loc[kept, model.group_column])} if model.group_column else {}
+    how |= {"time": _times(frame.loc[kept], model.time_column, table.marks)} if model.time_column else {}
     kinds = np.array([profile.kind for profile in profiles])  # a list of thousands would fill the model file
     if isinstance(model.detector, OneClassGridSearch) and isinstance(model.detector.cv, int):
         fewest = min(int(kind.sum()) for kind in (y == OUTLIER, y != OUTLIER) if kind.any())
@@ -86,7 +90,7 @@ def fit_file(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            model._fit(X, y, kinds, profiles)
+            model._fit(X, y, kinds, profiles, how)
             progress(f"fit: judging the model by {counted(len(X), 'row')}")
             if model.card_["false_alarm_rate"] is None:
                 model.card_ |= held_out(model, model.read(X).frame(), y)
@@ -101,6 +105,12 @@ def fit_file(
     about = {"target_column": labels.target_column, "target": labels.target, "outlier": labels.outlier}
     model.card_ |= {"file": _printable(table.path.name), "rows": total, **about}
     return notes
+
+
+def _times(frame: Any, name: str, marks: Marks) -> np.ndarray | None:
+    """The moments in a column, as ``times_of`` gives them."""
+    _, X = learn(frame[[name]], marks, (), [])
+    return times_of(X, name)
 
 
 def choose_rows(frame: Any, labels: TrainingLabels, path: Path, notes: list[str]) -> tuple[np.ndarray, np.ndarray]:

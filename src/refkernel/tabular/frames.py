@@ -148,5 +148,13 @@ def _dates(frame: Any, names: Sequence[str]) -> np.ndarray:
     return np.where(np.isnat(seconds), np.nan, seconds.astype(np.int64) / 1e6)[:, None]
 
 
+def times_of(frame: Any, name: str) -> np.ndarray | None:
+    """The moments in a column as numbers; a row without one has that of the row before. None where it holds text."""
+    import pandas as pd
+
+    kind = kinds_of(frame[[name]], None)[0]
+    return None if kind == CATEGORY else pd.Series(READERS[kind](frame, [name])[:, 0]).ffill().bfill().to_numpy()
+
+
 READERS: dict[str, Callable[[Any, Any], np.ndarray]] = {NUMBER: _floats, DATE: _dates, CATEGORY: _texts}
 """From some columns of a kind to the matrix that its part takes."""

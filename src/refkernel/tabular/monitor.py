@@ -213,7 +213,7 @@ class Monitor(BaseEstimator):
         places, status = self._places(anomalies), self.kept_[:, STATUS].copy()
         status[status == WAITING], status[places] = NORMAL, ANOMALY
         reviewed, own = self.kept_[status == NORMAL], calibrating(self.base_)
-        joined = Calibrating(reviewed[:, SCORE], np.full(len(reviewed), -1), reviewed[:, MODEL].astype(np.intp))
+        joined = Calibrating(reviewed[:, SCORE], np.full(len(reviewed), -1), reviewed[:, MODEL].astype(np.intp), np.full(len(reviewed), -1))
         stay = np.random.default_rng(self.random_state).permutation(own.scores.size)[: max(0, self.window_ - len(reviewed))]
         detector = self.base_._calibrated_on(own.some(np.sort(stay)).and_(joined))
         self.kept_[:, STATUS] = status

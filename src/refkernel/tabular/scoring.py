@@ -12,6 +12,7 @@ import pandas as pd
 
 from .._core.text import named
 from .._core.threads import one_blas_thread
+from ..detectors.calibration.base import group_names
 from ..detectors.explain.reasons import Reason
 from ..exceptions import ModelFileError, TableError
 from ..export.files import open_model
@@ -20,7 +21,7 @@ from .columns import NUMBER, ColumnProfile
 from .detector import TableDetector
 from .encoder import Rows, TableEncoder
 from .readers import Table, is_parquet
-from .readers.values import Marks, is_text
+from .readers.values import Marks, is_text, texts
 from .summary import Watch
 from .typed import read_cells
 from .writing import check_writable, table_writer
@@ -61,9 +62,11 @@ class SavedModel:
         """The rows of a block of a file, read and encoded; an error that names what cannot be read."""
         cells = read_cells(block, self.columns, marks, first_row)
         try:
-            return self.model.encoder_.read(cells)
+            rows = self.model.encoder_.read(cells)
         except ValueError as error:
             raise TableError(str(error)) from error
+        name = self.model.group_column
+        return rows if name is None else replace(rows, groups=group_names(texts(block[name]), len(block)))
 
 
 class PlainColumns:
@@ -140,7 +143,7 @@ def score_file(
     reason_names = [f"{prefix}reason_{number}" for number in range(1, explain + 1)]
     added = [prefix + name for name in (*saved.added, *([NORMALITY] if proba_like else []))] + reason_names
     watch.extra = check_names(table, saved, added)
-    unused = set(watch.extra)
+    unused = {*watch.extra, saved.model.group_column}
     watch.reordered = [name for name in table.names if name not in unused] != [column.name for column in saved.columns]
     check_writable(out, table.path, saved.path)
     numeric = frozenset(column.name for column in saved.columns if column.kind == NUMBER)
@@ -152,8 +155,8 @@ def score_file(
             numbers = {name: cells for name, cells in zip(rows.names, rows.cells, strict=True) if name in numeric}
             written = _output(block, numbers, answers.add_prefix(prefix), table, out)
             if explain:
-                texts = _reasons(saved, rows, answers["label"].to_numpy(), explain, watch)
-                written = written.assign(**dict(zip(reason_names, texts.T, strict=True)))
+                reasons = _reasons(saved, rows, answers["label"].to_numpy(), explain, watch)
+                written = written.assign(**dict(zip(reason_names, reasons.T, strict=True)))
             writer.write(written)
             progress(table.share_read())
         if not watch.rows:
@@ -172,10 +175,10 @@ def decide(saved: SavedModel, rows: Rows, proba_like: bool = False) -> pd.DataFr
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "X does not have valid feature names")  # columns were matched by name
             score = model.score_samples(rows)
-            decision = score - model.offset_
+            decision = score - model._offsets(rows.groups, len(score))
             columns = {"score": score, "decision": decision, "label": np.where(decision >= 0, 1, -1)}
             if P_VALUE in saved.added:
-                columns[P_VALUE] = model.p_values_of(score)
+                columns[P_VALUE] = model.p_values_of(score, rows.groups)
     except (MemoryError, OSError):
         raise
     except Exception as error:  # the rows were checked: it is the model's fault
@@ -199,7 +202,7 @@ def normality(decision: np.ndarray, percentiles: np.ndarray) -> np.ndarray:
 
 def check_names(table: Table, saved: SavedModel, added: Sequence[str] = ()) -> list[str]:
     """The columns that the model does not use; an error for those that are missing or would be there twice."""
-    wanted = [str(name) for name in saved.model.feature_names_in_]
+    wanted = [str(name) for name in (*saved.model.feature_names_in_, saved.model.group_column) if name is not None]
     there, used = set(table.names), set(wanted)
     absent = [name for name in wanted if name not in there]
     if absent:
@@ -230,12 +233,12 @@ def _output(block: pd.DataFrame, numbers: dict[str, np.ndarray], added: pd.DataF
 
 def _reasons(saved: SavedModel, rows: Rows, label: np.ndarray, count: int, watch: Watch) -> np.ndarray:
     """The strongest reasons of each flagged row as texts (rows × count); the columns that come first are counted."""
-    texts, flagged = np.full((len(rows), count), "", dtype=object), np.flatnonzero(label == -1)
+    written, flagged = np.full((len(rows), count), "", dtype=object), np.flatnonzero(label == -1)
     try:
         found = saved.model._reasons(rows.take(flagged), saved.columns, count) if flagged.size else []
     except (TypeError, ValueError) as error:  # a detector or a transformer of another library, a kernel of another kind
         raise ModelFileError(f"--explain: {saved.path}: {error}") from error
     for row, mine in zip(flagged, found, strict=True):
-        texts[row, : len(mine)] = [str(reason) for reason in mine]
+        written[row, : len(mine)] = [str(reason) for reason in mine]
     watch.reasons.update(mine[0].column for mine in found if mine)
-    return texts
+    return written

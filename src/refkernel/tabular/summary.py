@@ -105,6 +105,7 @@ class Watch:
     defused: int = 0
     notes: list[str] = field(default_factory=list)
     _scores: list[np.ndarray] = field(default_factory=list)
+    _flagged: list[np.ndarray] = field(default_factory=list)
     _kinds: list[np.ndarray] = field(default_factory=list)
     _step: int = 1
 
@@ -117,8 +118,9 @@ class Watch:
         self.rows += len(block)
         self.monitor.add(X.cells, here.scores)
         self._scores.append(here.scores)
+        self._flagged.append(answers["label"].to_numpy() == OUTLIER)
         accepts_far = self.saved.model.card_["accepts_far"]  # else contradictions are flagged
-        told = X.violations if accepts_far else X.violations[here.scores < self.saved.model.offset_]
+        told = X.violations if accepts_far else X.violations[self._flagged[-1]]
         self.violated.update({name: int(count) for name, count in zip(X.names, told.sum(axis=0), strict=True) if count})
         if self.labels is not None:
             self._kinds.append(label_kinds(block[self.labels.column], self.labels.target))
@@ -143,7 +145,12 @@ class Watch:
     @property
     def outliers(self) -> int:
         """How many rows are flagged."""
-        return int((self.scores < self.saved.model.offset_).sum())
+        return int(self.flagged.sum())
+
+    @property
+    def flagged(self) -> np.ndarray:
+        """True for the rows that are flagged."""
+        return np.concatenate(self._flagged) if self._flagged else np.empty(0, dtype=bool)
 
     @property
     def kinds(self) -> np.ndarray | None:
@@ -173,7 +180,7 @@ class Watch:
         """How the labels of the table agree with the model; None without labels."""
         if self.labels is None or self.kinds is None:
             return None
-        flagged, kinds = self.scores < self.saved.model.offset_, self.kinds
+        flagged, kinds = self.flagged, self.kinds
         normal, others = kinds == 1, kinds == OUTLIER
         both = normal.any() and others.any()
         return {

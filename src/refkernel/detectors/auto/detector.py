@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,8 +21,8 @@ from ..._core.types import RandomStateLike
 from ..._core.validation import as_labels, is_number, validate_data
 from ...large import as_source, is_source
 from ...large.labels import Labels, sampled
-from ..calibration.base import CalibratedMixin, Calibrating
-from ..calibration.promise import Promise, check_rate, least_rate, needed_samples, promise
+from ..calibration.base import GROUP_RULES, CalibratedMixin, Calibrating, places_in_time
+from ..calibration.promise import Promise, check_rate, least_rate, needed_samples, promise, worth
 from ..pseudo_outliers import as_pseudo_outliers
 from .descriptions import Descriptions
 from .evidence import Evidence
@@ -35,6 +35,7 @@ MOST_READ = 100_000  # rows that are drawn from a source: more than are describe
 SOURCES = ("permuted", "box", "swapped", "pushed", "noise")
 MADE_UP, MADE_UP_OF = 300, 1000  # made-up outliers of each source that the parts are tried on, made of up to this many rows
 BALANCED = "balanced"  # stands for a rate that follows from the made-up outliers
+LITTLE_WORTH = 0.6  # independent rows seem to be worth less than this in 1 of 20 tables only
 CLEARLY_WORSE = 1.0  # with known outliers, parts worse than the best by more than this many standard errors of its AUROC are left out
 TRIMMED = 2.0  # rows that are left out, as a multiple of the contamination: outliers are not exactly the least normal rows
 TIE = 1e-6  # of samples that are bounded, those with more evidence against them still score lower, by this share of it
@@ -92,6 +93,10 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         The scores of the training rows that calibrate, by views, leaves, widths and evidence that have not seen them; in ascending order.
     calibration_indices_ : ndarray of int
         The row of X that each of these scores belongs to.
+    calibration_worth_ : float
+        How many independent rows a row that calibrates is worth: below 1 where ``fit`` got times, and neighbours resemble each other.
+    groups_ : dict of str to Promise or None
+        What each group is promised, if ``fit`` got groups.
     n_features_in_ : int
         The number of columns of the training rows.
 
@@ -130,6 +135,8 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         **FEATURES,
         "calibration_": Array(("n",)),
         "calibration_indices_": Array(("n",), lowest=-1, optional=True),
+        "calibration_worth_": Number(positive=True),
+        **GROUP_RULES,
         **dict.fromkeys(("offset_", "balanced_rate_"), Number()),
         "_bounds": Array((3,)),
         "_weights": Array(("q",)),
@@ -158,7 +165,15 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        groups: npt.ArrayLike | None = None,
+        time: npt.ArrayLike | None = None,
+    ) -> Self:
         """Describe and calibrate the normal rows of X.
 
         Parameters
@@ -169,21 +184,34 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
             -1 marks known outliers, which help to choose between the descriptions; all other rows are normal.
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 0 leaves the row out; other weights do not count.
+        groups : array-like of shape (n_samples,), optional
+            The group of each row, such as its machine. Each group keeps the rate by itself: pass ``groups`` to ``predict``, too.
+        time : array-like of shape (n_samples,), optional
+            Numbers or dates. Where rows that follow each other resemble each other, stretches of time are left out instead of single
+            rows, and ``false_alarm_interval_`` is as wide as that many independent rows would make it.
 
         Returns
         -------
         self
             The fitted detector.
         """
-        self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight, groups=groups, time=time)
         return self
 
-    def _fit_encoded(self, X: Any, y: npt.ArrayLike | None, without: Without) -> Self:
+    def _fit_encoded(self, X: Any, y: npt.ArrayLike | None, without: Without, **how: Any) -> Self:
         """Fit to the rows of an encoder; ``without`` gives them as an encoder sees them that has not seen some of them."""
-        self._fit(X, y, None, without)
+        self._fit(X, y, None, without, **how)
         return self
 
-    def _fit(self, X: Any, y: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None, without: Without | None = None) -> _Judged:
+    def _fit(
+        self,
+        X: Any,
+        y: npt.ArrayLike | None,
+        sample_weight: npt.ArrayLike | None,
+        without: Without | None = None,
+        groups: npt.ArrayLike | None = None,
+        time: npt.ArrayLike | None = None,
+    ) -> _Judged:
         """Fit, and say what was made of the training rows."""
         _check_rate(self.false_alarm_rate)
         share = self._contamination()
@@ -195,7 +223,9 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         units, normal = self._units(), rows.X_targets
         parts = robust_parts(share, n) if share else parts_for(normal / moderate_unit(normal, axis=0), units)
         self._weights = np.repeat([part.weight for part in parts], [len(part.parts) for part in parts])
-        training = Training(normal, units, parts, share == 0, without and _renumbered(without, number), self.verbose)
+        count = 0 if time is groups is None else len(as_source(X)) if is_source(X) else rows.X.shape[0]
+        place = None if time is None else places_in_time(time, count)[number]
+        training = Training(normal, units, parts, share == 0, without and _renumbered(without, number), self.verbose, place)
         kept = self._trimmed(training, share, random_state) if share else np.arange(n)
         held, described = self._learn(training, kept, random_state)
         readmitted = self._readmitted(training, kept, described, len(held.rows) / len(kept), share)
@@ -204,8 +234,11 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         scores = self._bounded_among(-evidence, np.concatenate([held.contradicts, readmitted.contradicts]))
         calibrating = np.concatenate([held.rows, readmitted.rows])
         order = np.argsort(scores, kind="stable")
-        self.calibration_, self.calibration_indices_ = scores[order], number[calibrating[order]]
+        self.calibration_, self.calibration_indices_, self.calibration_worth_ = scores[order], number[calibrating[order]], 1.0
         self._calibrate(stacklevel=4)
+        if place is not None:
+            self._count_independent(scores[np.argsort(place[calibrating], kind="stable")])
+        self._learn_groups(groups, count, self.calibration_indices_)
         self.choice_ = self._in_words(len(kept), n, given)
         return _Judged(training, kept, rows.targets, calibrating, scores)
 
@@ -214,6 +247,18 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         self._model, described, held = training.learn(rows, random_state)
         self._evidence = [Evidence().fit(scores) for scores in held.scores]
         return held, described
+
+    def _count_independent(self, in_time: np.ndarray) -> None:
+        """Measure what a calibration row is worth, from their scores in order of time, and say so if that is little."""
+        self.calibration_worth_ = worth(in_time <= self.offset_)
+        self._calibrate()
+        if self.calibration_worth_ < LITTLE_WORTH:
+            warnings.warn(
+                f"Rows that follow each other resemble each other: {len(in_time):,} calibration rows are worth about "
+                f"{self.calibration_worth_ * len(in_time):,.0f} independent rows. The interval of the rate follows that.",
+                UserWarning,
+                stacklevel=5,
+            )
 
     def _trimmed(self, training: Training, share: float, random_state: np.random.RandomState) -> np.ndarray:
         """The numbers of the rows without the least normal ones: twice the contamination, and at least 2 rows are left."""
@@ -289,9 +334,9 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         n = len(self.calibration_)
         rate: Any = max(self.balanced_rate_, least_rate(n)) if self.false_alarm_rate == BALANCED else self.false_alarm_rate
         try:
-            kept = promise(n, rate)
+            kept = replace(promise(n, rate), worth=self.calibration_worth_)
         except ValueError:
-            kept = Promise(n, 1, least_rate(n))
+            kept = Promise(n, 1, least_rate(n), worth=self.calibration_worth_)
             warnings.warn(
                 f"{n} normal rows promise no less than {100 * least_rate(n):.2g} %: false_alarm_rate={rate:g} needs "
                 f"{needed_samples(rate)}. The lowest rate that can be promised is used.",
@@ -319,20 +364,27 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
             +1 for normal rows, -1 for outliers. Known outliers, and rows left out as contamination, are judged as new rows.
         """
         judged = self._fit(X, y, kwargs.pop("sample_weight", None), **kwargs)
-        labels = self.predict(X)
+        groups = kwargs.get("groups")
+        labels = self.predict(X, groups=groups)
         if is_source(X):
             return labels  # the rows that are described are those of a sample
-        labels[judged.targets[judged.rows]] = as_labels(judged.scores >= self.offset_)
+        offset = self._offsets(groups, len(labels))
+        labels[judged.targets[judged.rows]] = as_labels(judged.scores >= offset[judged.targets[judged.rows]])
         others = np.setdiff1d(judged.kept, judged.rows)
         if others.size:
             held = judged.training.in_folds(others, JUDGED_FOLDS)
             scores = self._bounded(-self._combined(held.scores), held.contradicts)
-            labels[judged.targets[held.rows]] = as_labels(scores >= self.offset_)
+            labels[judged.targets[held.rows]] = as_labels(scores >= offset[judged.targets[held.rows]])
         return labels
+
+    def _wish(self) -> tuple[float, float | None]:
+        return (self.balanced_rate_ if self.false_alarm_rate == BALANCED else float(self.false_alarm_rate)), None
 
     def _calibrated_on(self, held: Calibrating) -> Self:
         other, order = copy.copy(self), np.argsort(held.scores, kind="stable")
         other.calibration_, other.calibration_indices_ = held.scores[order], held.indices[order]
+        if hasattr(self, "calibration_groups_"):
+            other.calibration_groups_ = held.group[order]
         other._calibrate()
         return other
 

@@ -19,6 +19,8 @@ MOST_IN_FOLDS = 5000  # of more rows, some are left out instead: the same promis
 FEWEST_LEFT_OUT, LEFT_OUT, MOST_LEFT_OUT = 2000, 0.1, 10_000
 """The share of the rows that is left out, and limits of their number: 10,000 rows promise rates down to 1 / 10,000."""
 
+GAP = 0.5  # of the length of a stretch of time: rows as near to it are not described either
+
 MOST_DESCRIBED = 20_000  # rows that are described: with more, leaves get smaller, and no table that we know of is ranked better
 
 Without: TypeAlias = Callable[[np.ndarray], tuple[Callable[[np.ndarray], np.ndarray], np.ndarray | None]]
@@ -59,12 +61,22 @@ def averaged(evidence: Sequence[np.ndarray], weights: np.ndarray) -> np.ndarray:
 
 
 class Training:
-    """Normal rows X, and the parts that describe them. ``without`` sees the rows as an encoder gives them that has not seen some."""
+    """Normal rows X, and the parts that describe them. ``without`` sees the rows as an encoder gives them that has not seen some.
+
+    ``place`` is the place of each row in time, if that counts: stretches of time are left out together then.
+    """
 
     def __init__(
-        self, X: np.ndarray, units: np.ndarray | None, parts: Sequence[ViewParts], is_local: bool, without: Without | None, verbose: bool
+        self,
+        X: np.ndarray,
+        units: np.ndarray | None,
+        parts: Sequence[ViewParts],
+        is_local: bool,
+        without: Without | None,
+        verbose: bool,
+        place: np.ndarray | None = None,
     ) -> None:
-        self.X, self._units, self._parts, self._is_local, self._verbose = X, units, parts, is_local, verbose
+        self.X, self._units, self._parts, self._is_local, self._verbose, self._place = X, units, parts, is_local, verbose, place
         self._without: Without = without or (lambda unseen: (X.__getitem__, units))
 
     def learn(self, rows: np.ndarray, random_state: np.random.RandomState) -> tuple[Descriptions, np.ndarray, HeldOut]:
@@ -75,18 +87,32 @@ class Training:
             model, held = self._describe(self.X[described], self._units), self.in_folds(rows, FOLDS)
             return model, described, self._as_copies(held, model)
         left_out = int(np.clip(LEFT_OUT * len(rows), FEWEST_LEFT_OUT, MOST_LEFT_OUT))
-        described = np.sort(rows[left_out : left_out + MOST_DESCRIBED])
+        unseen = rows[:left_out]
+        if self._place is not None:
+            unseen = np.concatenate([stretch[: left_out // FOLDS] for stretch in self._folds(rows, FOLDS)])
+        described = np.sort(rows[~np.isin(rows, unseen)][:MOST_DESCRIBED])
         model = self._describe(self.X[described], self._units)
-        return model, described, self.held_out(np.sort(rows[:left_out]), described, model)
+        return model, described, self.held_out(np.sort(unseen), described, model)
+
+    def _folds(self, rows: np.ndarray, count: int) -> list[np.ndarray]:
+        """The rows in so many parts: stretches of time, if time counts."""
+        if self._place is None:
+            return [rows[number::count] for number in range(count)]
+        return np.array_split(rows[np.argsort(self._place[rows], kind="stable")], count)
+
+    def _near(self, part: np.ndarray) -> np.ndarray:
+        """A part, and with a stretch of time also what resembles its ends: half as many rows on either side."""
+        if self._place is None:
+            return part
+        first, last = self._place[part[[0, -1]]]
+        gap = GAP * (last - first)
+        return np.flatnonzero((self._place >= first - gap) & (self._place <= last + gap))
 
     def in_folds(self, rows: np.ndarray, folds: int) -> HeldOut:
         """Every row, scored by descriptions of those in the other folds."""
-        count = min(folds, len(rows))
-        found = []
-        for number in progress(range(count), count, self._verbose, "folds"):
-            others = np.sort(np.delete(rows, np.arange(number, len(rows), count)))
-            found.append(self.held_out(np.sort(rows[number::count]), others))
-        return HeldOut.joined(found)
+        parts = self._folds(rows, min(folds, len(rows)))
+        shown = progress(parts, len(parts), self._verbose, "folds")
+        return HeldOut.joined([self.held_out(np.sort(part), np.setdiff1d(rows, self._near(part))) for part in shown])
 
     def held_out(self, rows: np.ndarray, others: np.ndarray, model: Descriptions | None = None) -> HeldOut:
         """Some rows, scored by descriptions of others: by ``model`` if it describes them as those see them who have not seen the rows."""

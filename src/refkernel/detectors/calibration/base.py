@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from ..._core.threshold import ThresholdMixin
+from ..._core.file_rules import Array, Rule
+from ..._core.text import named
+from ..._core.threshold import ThresholdMixin, finite_scores
 from ..._core.validation import as_labels
 from ...large import as_source, is_source
 from .band import FalseAlarmBand
-from .promise import ROUNDING, benjamini_hochberg, needed_samples, p_values
+from .promise import ROUNDING, Promise, benjamini_hochberg, needed_samples, p_values, promise
+
+NO_GROUP = ("", "nan", "NaN", "NaT", "None", "<NA>")
+
+GROUP_RULES: dict[str, Rule] = {
+    "calibration_groups_": Array(("n",), dtype="i", lowest=-1, optional=True),
+    "group_names_": Array(("groups",), dtype="O", optional=True),
+}
 
 
 class Calibrating(NamedTuple):
-    """Rows that calibrate: their scores, their numbers in X of ``fit`` (-1: other rows), and the number of the model that scored each."""
+    """Rows that calibrate: scores, their numbers in X of ``fit`` (-1: other rows), the model that scored each, and its group (-1: none)."""
 
     scores: np.ndarray
     indices: np.ndarray
     model: np.ndarray
+    group: np.ndarray
 
     def some(self, chosen: np.ndarray) -> Calibrating:
         """Some of the rows."""
@@ -32,21 +43,100 @@ class Calibrating(NamedTuple):
         return Calibrating(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
 
 
+def group_names(groups: Any, count: int) -> np.ndarray:
+    """The names of groups as text, "" for none; one for each of so many rows."""
+    values = groups.tolist() if hasattr(groups, "tolist") else list(groups)
+    if len(values) != count:
+        raise ValueError(f"groups has {len(values):,} values, and X has {count:,} rows.")
+    texts = [str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) for value in values]
+    return np.array(["" if text in NO_GROUP else text for text in texts], dtype=object)
+
+
+def places_in_time(time: Any, count: int) -> np.ndarray:
+    """The place of each row in order of time; rows of one time keep their order."""
+    when = np.asarray(time)
+    if when.dtype.kind not in "biufM":
+        try:
+            when = np.array([np.datetime64(value) for value in when.tolist()])
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"time must hold numbers or dates, one for each row: {error}") from error
+    if when.shape != (count,):
+        raise ValueError(f"time has {when.size:,} values, and X has {count:,} rows.")
+    if (absent := when != when).any():
+        raise ValueError(f"time has no value for row {absent.argmax()}: leave that row out, or pass no time.")
+    place = np.empty(count, dtype=np.intp)
+    place[np.argsort(when, kind="stable")] = np.arange(count)
+    return place
+
+
 class SelectMixin(ThresholdMixin):
-    """``select`` and ``with_outliers``. Besides what ``ThresholdMixin`` needs, a detector provides ``p_values`` and
+    """``select``, ``groups_`` and ``with_outliers``. Besides what ``ThresholdMixin`` needs, a detector provides ``p_values`` and
 
     def _calibrating(self) -> Calibrating:       # the rows that calibrate
     def _calibrated_on(self, held) -> Self:      # a copy that other rows calibrate
-    def _judged(self, X, draws) -> tuple:        # (scores, model, p-values, labels) of new rows; draws in [0, 1) choose their models
+    def _judged(self, X, draws, groups=None):    # (scores, model, p-values, labels) of new rows; draws in [0, 1) choose their models
+    def _wish(self) -> tuple:                    # the rate to keep, and with which confidence
     """
 
-    def p_values(self, X: Any) -> np.ndarray:
+    @property
+    def groups_(self) -> dict[str, Promise | None]:
+        """What each group of ``fit(X, groups=…)`` is promised; None for groups of too few rows, which share the common threshold."""
+        names = getattr(self, "group_names_", ())
+        if not len(names):
+            return {}
+        group, (rate, confidence) = calibrating(self).group, self._wish()
+        count, needed = np.bincount(group[group >= 0], minlength=len(names)).tolist(), needed_samples(rate, confidence)
+        return {name: promise(n, rate, confidence) if n >= needed else None for name, n in zip(names, count, strict=True)}
+
+    def _wish(self) -> tuple[float, float | None]:
+        raise NotImplementedError
+
+    def _group_numbers(self, groups: Any, count: int) -> np.ndarray:
+        """The number of each row's group; -1 for one that was not in ``fit``."""
+        number = {name: place for place, name in enumerate(getattr(self, "group_names_", ()))}
+        if not number:
+            raise ValueError("The detector was fitted without groups: pass groups to fit, too.")
+        return np.array([number.get(name, -1) for name in group_names(groups, count)], dtype=np.intp)
+
+    def _by_group(self, groups: Any, count: int) -> Iterator[tuple[np.ndarray, np.ndarray, Promise]]:
+        """(rows, True for those that calibrate them, promise) of each group that has a threshold of its own."""
+        if groups is None:
+            return
+        number = self._group_numbers(groups, count)
+        for place, kept in enumerate(self.groups_.values()):
+            if kept is not None:
+                yield np.flatnonzero(number == place), calibrating(self).group == place, kept
+
+    def _learn_groups(self, groups: Any, count: int, rows: np.ndarray) -> None:
+        """Note the groups of the rows that calibrate, and say which ones have too few."""
+        for name in GROUP_RULES:
+            self.__dict__.pop(name, None)
+        if groups is None:
+            return
+        names = group_names(groups, count)
+        of_row = names[rows]
+        self.group_names_ = np.array(sorted(set(names) - {""}), dtype=object)
+        self.calibration_groups_ = self._group_numbers(of_row, len(of_row)) if len(self.group_names_) else np.full(len(rows), -1)
+        few = [name for name, kept in self.groups_.items() if kept is None]
+        if few:
+            rate, needed = self._wish()[0], needed_samples(*self._wish())
+            warnings.warn(
+                f"Groups with fewer than the {needed} calibration rows that a rate of {100 * rate:.3g} % needs take the threshold of all "
+                f"rows: {named(few)}.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def p_values(self, X: Any, groups: Any = None) -> np.ndarray:
         """Compute the share of normal samples that look at least as unusual; small for outliers.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples.
+        groups : array-like of shape (n_samples,), optional
+            The group of each row, after ``fit(X, groups=…)``: it is compared with calibration rows of its group. Rows of a group that has
+            too few, or that ``fit`` did not see, are compared with all of them, and so are all rows by default.
 
         Returns
         -------
@@ -55,7 +145,7 @@ class SelectMixin(ThresholdMixin):
         """
         raise NotImplementedError
 
-    def select(self, X: Any, fdr: float = 0.1) -> np.ndarray:
+    def select(self, X: Any, fdr: float = 0.1, groups: Any = None) -> np.ndarray:
         """Select the samples to call outliers, so that on average at most a share ``fdr`` of them is normal.
 
         Parameters
@@ -64,13 +154,15 @@ class SelectMixin(ThresholdMixin):
             New samples, judged together by the rule of Benjamini and Hochberg (1995) on their ``p_values``.
         fdr : float in (0, 1), default=0.1
             The share of false discoveries.
+        groups : array-like of shape (n_samples,), optional
+            As ``p_values`` takes them.
 
         Returns
         -------
         ndarray of bool of shape (n_samples,)
             True where a sample is called an outlier.
         """
-        found = benjamini_hochberg(self.p_values(X), fdr)
+        found = benjamini_hochberg(self.p_values(X) if groups is None else self.p_values(X, groups), fdr)
         n = self._calibration_size()
         if 1.0 / (n + 1) > fdr * (1.0 + ROUNDING):
             warnings.warn(
@@ -114,7 +206,7 @@ class SelectMixin(ThresholdMixin):
         FalseAlarmBand
             ``at(threshold)`` gives the bounds of the rate at which rows with a lower ``score_samples`` are flagged.
         """
-        return FalseAlarmBand(np.sort(self._calibrating().scores), confidence)
+        return FalseAlarmBand(np.sort(calibrating(self).scores), confidence)
 
     def _calibration_size(self) -> int:
         """The number of rows that calibrate."""
@@ -130,35 +222,72 @@ class CalibratedMixin(SelectMixin):
 
     calibration_: np.ndarray
 
-    def p_values(self, X: Any) -> np.ndarray:
-        if is_source(X):
+    def p_values(self, X: Any, groups: Any = None) -> np.ndarray:
+        if groups is None and is_source(X):
             return as_source(X).apply(self.p_values)
         detector: Any = self
-        return self.p_values_of(detector.score_samples(X))
+        return self.p_values_of(np.asarray(detector.score_samples(X)), groups)
 
-    def p_values_of(self, score: np.ndarray) -> np.ndarray:
+    def decision_function(self, X: Any, groups: Any = None) -> np.ndarray:  # type: ignore[override]
+        """Compute ``score_samples(X)`` less the threshold: at least 0 for samples that are accepted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples, as ``score_samples`` takes them.
+        groups : array-like of shape (n_samples,), optional
+            As ``p_values`` takes them; by default the threshold is ``offset_`` for all rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The decision values.
+        """
+        if groups is None:
+            return super().decision_function(X)
+        detector: Any = self
+        scores = np.asarray(detector.score_samples(X))
+        with np.errstate(over="ignore"):
+            return finite_scores(scores - self._offsets(groups, len(scores)))
+
+    def _offsets(self, groups: Any, count: int) -> np.ndarray:
+        """The threshold of each row."""
+        found = np.full(count, self.offset_)
+        for rows, held, kept in self._by_group(groups, count):
+            found[rows] = self.calibration_[held][kept.rank - 1]
+        return found
+
+    def p_values_of(self, score: np.ndarray, groups: Any = None) -> np.ndarray:
         """Compute the p-values that belong to scores of ``score_samples``.
 
         Parameters
         ----------
         score : ndarray of shape (n_samples,)
             Scores.
+        groups : array-like of shape (n_samples,), optional
+            As ``p_values`` takes them.
 
         Returns
         -------
         ndarray of shape (n_samples,)
             As ``p_values`` gives them for the samples themselves.
         """
-        return p_values(np.searchsorted(self.calibration_, score, side="right"), len(self.calibration_))
+        found = p_values(np.searchsorted(self.calibration_, score, side="right"), len(self.calibration_))
+        for rows, held, _ in self._by_group(groups, len(score)):
+            own = self.calibration_[held]
+            found[rows] = p_values(np.searchsorted(own, score[rows], side="right"), own.size)
+        return found
 
     def _calibrating(self) -> Calibrating:
         n = len(self.calibration_)
-        return Calibrating(self.calibration_, getattr(self, "calibration_indices_", np.full(n, -1)), np.zeros(n, dtype=np.intp))
+        indices, group = (getattr(self, name, np.full(n, -1)) for name in ("calibration_indices_", "calibration_groups_"))
+        return Calibrating(self.calibration_, indices, np.zeros(n, dtype=np.intp), group)
 
-    def _judged(self, X: Any, draws: np.ndarray) -> tuple[np.ndarray, ...]:
+    def _judged(self, X: Any, draws: np.ndarray, groups: Any = None) -> tuple[np.ndarray, ...]:
         detector: Any = self
         scores = detector.score_samples(X)
-        return scores, np.zeros(len(scores)), self.p_values_of(scores), as_labels(scores >= self.offset_)
+        labels = as_labels(scores >= self._offsets(groups, len(scores)))
+        return scores, np.zeros(len(scores)), self.p_values_of(scores, groups), labels
 
 
 def calibrating(detector: Any) -> Calibrating:

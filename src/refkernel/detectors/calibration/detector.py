@@ -1,6 +1,7 @@
 """``ConformalDetector``: any detector, with a threshold that keeps a promise about new samples."""
 
 import copy
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -17,9 +18,9 @@ from ..._core.types import MatrixLike, RandomStateLike
 from ..._core.unwrap import is_from, sign
 from ..._core.validation import as_labels, check_choice, is_number
 from ...classifiers.left_out import LeftOutModels
-from .base import Calibrating, SelectMixin
+from .base import GROUP_RULES, Calibrating, SelectMixin, places_in_time
 from .held_out import HeldOut, HeldOutModels, Rows, by_folds, has_exact_loo
-from .promise import Promise, p_values, promise
+from .promise import Promise, p_values, promise, worth
 
 METHODS = ("auto", "split", "cv", "loo")
 SCORED_BY = ("auto", "folds", "full")
@@ -121,6 +122,8 @@ class ConformalDetector(SelectMixin, MetaEstimatorMixin, BaseEstimator):
         "calibration_indices_": Array(("n",), lowest=-1),
         "calibration_scores_": Array(("n",)),
         "calibration_rank_": Number(1),
+        "calibration_worth_": Number(positive=True),
+        **GROUP_RULES,
         "offset_": Number(),
     }
 
@@ -159,36 +162,81 @@ class ConformalDetector(SelectMixin, MetaEstimatorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: MatrixLike, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        groups: npt.ArrayLike | None = None,
+        time: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Fit the estimator without some samples, which calibrate.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Training samples.
+        y : array-like of shape (n_samples,), optional
+            -1 marks known outliers, which never calibrate.
+        sample_weight : array-like of shape (n_samples,), optional
+            Passed to the estimator; a weight of 0 leaves the sample out.
+        groups : array-like of shape (n_samples,), optional
+            The group of each sample, such as its machine. Each group keeps the rate by itself: pass ``groups`` to ``predict``, too.
+        time : array-like of shape (n_samples,), optional
+            Numbers or dates: stretches of time are left out together, by "cv" and "split".
+
+        Returns
+        -------
+        self
+            The fitted detector.
+        """
         sign_ = self._checked()
         samples, labels = indexable(X if hasattr(X, "shape") else np.asarray(X), y)
         rows = self._rows(samples, labels, sample_weight)
-        by_default = "loo" if has_exact_loo(self.estimator) and rows.calibrating.size <= MOST_LEFT_OUT else "cv"
+        place = None if time is None else places_in_time(time, samples.shape[0])[rows.calibrating]
+        by_default = "loo" if has_exact_loo(self.estimator) and rows.calibrating.size <= MOST_LEFT_OUT and time is None else "cv"
         self.method_ = by_default if self.method == "auto" else self.method
+        if time is not None and (self.method_ == "loo" or not isinstance(self.cv, Integral)):
+            raise ValueError('time leaves out stretches of time, which takes method="cv" or "split" and a number of folds for cv.')
         self.scored_by_ = "folds" if self.scored_by == "auto" or self.method_ == "split" else self.scored_by
         self.__dict__.pop("estimator_", None)  # of an earlier fit by another method
-        calibrating = self._split(rows) if self.method_ == "split" else np.arange(rows.calibrating.size)
+        calibrating = self._split(rows, place) if self.method_ == "split" else np.arange(rows.calibrating.size)
         found = promise(calibrating.size, self.false_alarm_rate, self.confidence)  # before anything is fitted
-        self.models_ = self._held_out(rows, calibrating, sign_)
-        self.calibration_indices_ = rows.calibrating[calibrating]
+        self.models_ = self._held_out(rows, calibrating, sign_, place)
+        self.calibration_indices_, self.calibration_worth_ = rows.calibrating[calibrating], 1.0
         self.calibration_scores_ = np.asarray(self.models_.scores, dtype=np.float64)
         self._keep(found)
+        if place is not None:
+            self.calibration_worth_ = worth((self.calibration_scores_ <= self.offset_)[np.argsort(place[calibrating], kind="stable")])
+            self._keep(found)
+        self._learn_groups(groups, samples.shape[0], self.calibration_indices_)
         model = self.estimator_ if hasattr(self, "estimator_") else getattr(self.models_, "models", [None])[0]
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
         return self
 
-    def p_values(self, X: MatrixLike) -> np.ndarray:
+    def p_values(self, X: MatrixLike, groups: npt.ArrayLike | None = None) -> np.ndarray:
         check_is_fitted(self, "calibration_rank_")
-        return p_values(self._at_most(self.models_.score_matrix(X)), self._calibration_size())
-
-    def decision_function(self, X: MatrixLike) -> np.ndarray:  # type: ignore[override]
-        check_is_fitted(self, "calibration_rank_")
-        k = self.calibration_rank_
-        thresholds = [scores[:k] for scores in self._calibration()]
-        kept = sum(scores.size for scores in thresholds)
         S = self.models_.score_matrix(X)
+        found = p_values(self._at_most(S), self._calibration_size())
+        for rows, held, _ in self._by_group(groups, len(S)):
+            found[rows] = p_values(self._at_most(S[rows], held), int(held.sum()))
+        return found
+
+    def decision_function(self, X: MatrixLike, groups: npt.ArrayLike | None = None) -> np.ndarray:  # type: ignore[override]
+        check_is_fitted(self, "calibration_rank_")
+        S = self.models_.score_matrix(X)
+        decision = self._decision(S, self.calibration_rank_)
+        for rows, held, kept in self._by_group(groups, len(S)):
+            decision[rows] = self._decision(S[rows], kept.rank, held)
+        return decision
+
+    def _decision(self, S: np.ndarray, k: int, held: Any = slice(None)) -> np.ndarray:
+        """The k-th largest difference between a row's score and one of the calibration rows ``held``, by the same model."""
+        thresholds = [scores[:k] for scores in self._calibration(held)]
+        kept = sum(scores.size for scores in thresholds)
         decision = np.empty(S.shape[0])
         step = max(1, BLOCK_ENTRIES // kept)
         for i in range(0, S.shape[0], step):
@@ -244,8 +292,8 @@ class ConformalDetector(SelectMixin, MetaEstimatorMixin, BaseEstimator):
             )
         return None
 
-    def _split(self, rows: Rows) -> np.ndarray:
-        """The positions among the targets that calibrate."""
+    def _split(self, rows: Rows, place: np.ndarray | None) -> np.ndarray:
+        """The positions among the targets that calibrate: the last ones in time, or drawn at random."""
         n = rows.calibrating.size
         size: Any = self.calibration_size
         if isinstance(size, Integral) and not isinstance(size, bool):
@@ -256,9 +304,10 @@ class ConformalDetector(SelectMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(f"calibration_size={size!r} must be a share of the targets (a float in (0, 1)) or their number (an int).")
         if not 1 <= m < n:
             raise ValueError(f"calibration_size={size!r} of {n} targets leaves {m} to calibrate and {n - m} to train; both need 1 sample.")
-        return np.sort(check_random_state(self.random_state).permutation(n)[:m])
+        drawn = check_random_state(self.random_state).permutation(n)[:m] if place is None else np.argsort(place)[n - m :]
+        return np.sort(drawn)
 
-    def _held_out(self, rows: Rows, calibrating: np.ndarray, sign_: float) -> HeldOut:
+    def _held_out(self, rows: Rows, calibrating: np.ndarray, sign_: float, place: np.ndarray | None) -> HeldOut:
         everyone = np.arange(rows.calibrating.size)
         if self.method_ == "split":
             folds = [(np.setdiff1d(everyone, calibrating), calibrating)]
@@ -271,18 +320,21 @@ class ConformalDetector(SelectMixin, MetaEstimatorMixin, BaseEstimator):
         if exact:
             found = rows.exactly_left_out(self.estimator_)
         else:
-            found = by_folds(self.estimator, rows, self._folds(rows), sign_, self.n_jobs, self.verbose)
+            found = by_folds(self.estimator, rows, self._folds(rows, place), sign_, self.n_jobs, self.verbose)
         if self.scored_by_ == "folds":
             return found
         return HeldOutModels([self.estimator_], found.scores, np.zeros(everyone.size, dtype=np.intp), sign_, getattr(found, "alone", False))
 
-    def _folds(self, rows: Rows) -> list[Any]:
+    def _folds(self, rows: Rows, place: np.ndarray | None) -> list[Any]:
         n = rows.calibrating.size
         if self.method_ == "loo":
             return [(np.delete(np.arange(n), i), np.array([i])) for i in range(n)]
         if isinstance(self.cv, Integral):
             if isinstance(self.cv, bool) or int(self.cv) < 2:
                 raise ValueError(f"cv={self.cv!r} must be at least 2 folds, a splitter or an iterable of (train, test).")
+            if place is not None:
+                stretches = np.array_split(np.argsort(place), min(int(self.cv), n))
+                return [(np.setdiff1d(place.argsort(), test), np.sort(test)) for test in stretches]
             splitter: Any = KFold(min(int(self.cv), n), shuffle=True, random_state=check_random_state(self.random_state))
         else:
             splitter = check_cv(self.cv)
@@ -297,35 +349,45 @@ class ConformalDetector(SelectMixin, MetaEstimatorMixin, BaseEstimator):
     def _keep(self, found: Promise) -> None:
         self.calibration_rank_ = found.rank
         self.false_alarm_rate_ = found.rate
-        self.false_alarm_interval_ = found.interval()
+        self.false_alarm_interval_ = replace(found, worth=self.calibration_worth_).interval()
         self.offset_ = float(np.sort(np.concatenate(self._calibration()))[found.rank - 1])
 
+    def _wish(self) -> tuple[float, float | None]:
+        return self.false_alarm_rate, self.confidence
+
     def _calibrating(self) -> Calibrating:
-        return Calibrating(self.calibration_scores_, self.calibration_indices_, self.models_.model)
+        group = getattr(self, "calibration_groups_", np.full(self.calibration_scores_.size, -1))
+        return Calibrating(self.calibration_scores_, self.calibration_indices_, self.models_.model, group)
 
     def _calibrated_on(self, held: Calibrating) -> Self:
         other, other.models_ = copy.copy(self), copy.copy(self.models_)
-        other.calibration_scores_, other.calibration_indices_, other.models_.model = held
+        other.calibration_scores_, other.calibration_indices_, other.models_.model, group = held
+        if hasattr(self, "calibration_groups_"):
+            other.calibration_groups_ = group
         other.models_.scores = held.scores
         other._keep(promise(held.scores.size, self.false_alarm_rate, self.confidence))
         return other
 
-    def _judged(self, X: MatrixLike, draws: np.ndarray) -> tuple[np.ndarray, ...]:
+    def _judged(self, X: MatrixLike, draws: np.ndarray, groups: Any = None) -> tuple[np.ndarray, ...]:
         S, n = self.models_.score_matrix(X), self._calibration_size()
         at_most, model = self._at_most(S), self.models_.model[(draws * n).astype(np.intp)]
-        return S[np.arange(len(S)), model], model, p_values(at_most, n), as_labels(at_most >= self.calibration_rank_)
+        p, labels = p_values(at_most, n), as_labels(at_most >= self.calibration_rank_)
+        for rows, held, kept in self._by_group(groups, len(S)):
+            at_most = self._at_most(S[rows], held)
+            p[rows], labels[rows] = p_values(at_most, int(held.sum())), as_labels(at_most >= kept.rank)
+        return S[np.arange(len(S)), model], model, p, labels
 
-    def _at_most(self, S: np.ndarray) -> np.ndarray:
+    def _at_most(self, S: np.ndarray, held: Any = slice(None)) -> np.ndarray:
         """For each row, the calibration rows that the model that has not seen them scores at most as high; S is ``score_matrix``."""
-        counts = [np.searchsorted(scores, S[:, number], side="right") for number, scores in enumerate(self._calibration())]
+        counts = [np.searchsorted(scores, S[:, number], side="right") for number, scores in enumerate(self._calibration(held))]
         return np.sum(counts, axis=0)
 
-    def _calibration(self) -> list[np.ndarray]:
+    def _calibration(self, held: Any = slice(None)) -> list[np.ndarray]:
         """For each model, the sorted scores of the samples it has not seen, lowered so that ties count in a new sample's favour."""
-        scores = self.calibration_scores_
-        lowered = scores - TIE * np.maximum(np.abs(scores), np.median(np.abs(scores)))
-        order = np.lexsort((lowered, self.models_.model))
-        return np.split(lowered[order], np.cumsum(np.bincount(self.models_.model))[:-1])
+        scores, models = self.calibration_scores_, self.models_.model.max() + 1
+        lowered = (scores - TIE * np.maximum(np.abs(scores), np.median(np.abs(scores))))[held]
+        model = self.models_.model[held]
+        return np.split(lowered[np.lexsort((lowered, model))], np.cumsum(np.bincount(model, minlength=models))[:-1])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -15,6 +15,8 @@ from scipy.stats import beta, binomtest, false_discovery_control
 
 from ..._core.validation import is_number
 
+STRETCHES = 15  # of time: enough to measure a variance, and long enough to hold what resembles each other
+
 ROUNDING = 1e-9  # counts that differ by less than this differ only by rounding: 0.29 · 100 is 28.999999999999996
 
 
@@ -33,6 +35,8 @@ class Promise:
         the rate of this threshold stays below with that probability.
     confidence : float in (0, 1), optional
         The probability with which the bound holds.
+    worth : float, default=1.0
+        How many independent samples a calibration sample counts for: below 1 where neighbours in time resemble each other.
 
     Examples
     --------
@@ -46,6 +50,7 @@ class Promise:
     rank: int
     rate: float
     confidence: float | None = None
+    worth: float = 1.0
 
     def interval(self, level: float = 0.9) -> tuple[float, float]:
         """Compute the interval that contains the rate of this threshold with probability ``level``.
@@ -61,7 +66,7 @@ class Promise:
             The lower and the upper end.
         """
         tail = (1.0 - level) / 2.0
-        low, high = beta.ppf([tail, 1.0 - tail], self.rank, self.n + 1 - self.rank)
+        low, high = beta.ppf([tail, 1.0 - tail], self.worth * self.rank, self.worth * (self.n + 1 - self.rank))
         return float(low), float(high)
 
 
@@ -156,6 +161,18 @@ def needed_samples(rate: float, confidence: float | None = None) -> int:
         return on_average
     check_rate("confidence", confidence)
     return max(on_average, math.ceil(math.log1p(-confidence) / math.log1p(-rate) - ROUNDING))
+
+
+def worth(below: np.ndarray) -> float:
+    """How many independent samples each sample is worth, from which of them, in order of time, are below a threshold; at most 1.
+
+    In stretches of time the counts of independent samples vary binomially. How much more these vary is the design effect (Kish, 1965).
+    """
+    share, stretches = below.mean(), [part for part in np.array_split(below, STRETCHES) if part.size]
+    if not 0.0 < share < 1.0 or len(stretches) < 2:
+        return 1.0
+    varied = sum((part.sum() - share * part.size) ** 2 / part.size for part in stretches) / (len(stretches) - 1)
+    return min(1.0, float(share * (1.0 - share) / varied)) if varied else 1.0
 
 
 def benjamini_hochberg(p_values: npt.ArrayLike, fdr: float) -> np.ndarray:
