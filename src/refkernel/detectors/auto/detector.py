@@ -239,7 +239,7 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         if place is not None:
             self._count_independent(scores[np.argsort(place[calibrating], kind="stable")])
         self._learn_groups(groups, count, self.calibration_indices_)
-        self.choice_ = self._in_words(len(kept), n, given)
+        self.choice_ = self._in_words(len(described), len(kept), n, given)
         return _Judged(training, kept, rows.targets, calibrating, scores)
 
     def _learn(self, training: Training, rows: np.ndarray, random_state: np.random.RandomState) -> tuple[HeldOut, np.ndarray]:
@@ -496,12 +496,12 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         bound = np.where(scores <= least, lowest, usual) + TIE * scores
         return np.where(contradicts, np.minimum(scores, bound), scores)
 
-    def _in_words(self, kept: int, drawn: int, given: int) -> str:
+    def _in_words(self, described: int, kept: int, drawn: int, given: int) -> str:
         used, all_ = np.count_nonzero(self._weights), len(self._weights)
         chosen = "" if used == all_ else f" that tell the known outliers best, of {all_}"
         left_out = f", after leaving out {drawn - kept:,} of {drawn:,}" if kept < drawn else ""
         sample = f", drawn at random from {given:,}" if drawn < given else ""
-        return f"the average of {used} descriptions of {kept:,} rows{sample}{chosen}{left_out}"
+        return f"the average of {used} descriptions of {described:,} rows{sample}{chosen}{left_out}"
 
 
 @dataclass(frozen=True)
