@@ -14,10 +14,7 @@ from .threads import one_blas_thread, share_rows
 
 BLOCK_ENTRIES = 1 << 16  # values computed at a time: half a MB, so that inputs and results fit into the cache
 ROWS_OF_BLAS = 48  # blocks are a multiple of this
-
-FEWEST_ROWS, MOST_ROWS = ROWS_OF_BLAS, 11 * ROWS_OF_BLAS
-"""Limits of a block: fewer rows waste the fixed cost of a call, more make a single row expensive."""
-
+FEWEST_ROWS, MOST_ROWS = ROWS_OF_BLAS, 11 * ROWS_OF_BLAS  # fewer waste the fixed cost of a call, more make a single row expensive
 MANY_ENTRIES = 1 << 21  # with at least this many values (about 10 ms of work), rows are shared between threads
 
 

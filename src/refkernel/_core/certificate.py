@@ -9,11 +9,7 @@ from .jit import entry, njit
 EXTRA_DIGITS = 0.01  # weights settle later than the objective: violations are driven to this share of what the gap needs
 ROUNDING = 4.0 * np.finfo(np.float64).eps  # gradients are known only to this share of the size of their terms
 STALE = 1e4  # moves through samples whose kernel values are this many times those that make up the sums cost the gradient four digits
-
-SCALE_FLOOR = 1e-6
-"""Tolerances are relative to the weighted spread of the samples, or to this share of the kernel's size if that is larger: double
-precision can then meet the tolerance even if all samples with weight coincide."""
-
+SCALE_FLOOR = 1e-6  # as a share of the kernel's size, the least that tolerances are relative to: samples with weight may all coincide
 RHO, QUADRATIC, SCALE, GAP, SIZE_OF_SUMS, SHORTFALL, VIOLATION, MASS, FAR, ALLOWED, FINITE = range(11)
 """The places of ``Certificate``'s values in the array that ``_certify`` fills."""
 

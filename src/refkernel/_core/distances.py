@@ -101,9 +101,7 @@ def _mean(values: np.ndarray, weights: np.ndarray | None) -> Any:
 
 NEIGHBOURS = 5  # nearest rows whose distances a width follows
 MOST_OF_THEM = 0.95  # the share of rows that should have a neighbour within reach of the width
-
-MOST_QUERIES, MOST_ROWS = 1000, 50_000
-"""The distances of this many rows, evenly spread, to at most this many others measure a width well enough: to about 2 %."""
+MOST_QUERIES, MOST_ROWS = 1000, 50_000  # this many rows, spread evenly, against at most this many others measure a width to about 2 %
 
 
 def neighbour_distances(X: Any, sample_weight: np.ndarray | None = None) -> tuple[float, float]:

@@ -19,7 +19,6 @@ import numba
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 """Division by 0 gives inf or NaN, as in NumPy: a test of each divisor would forbid vector registers, and takes time to compile."""
 

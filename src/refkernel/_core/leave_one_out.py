@@ -22,7 +22,6 @@ from .threads import one_blas_thread, share_rows
 from .working_set import solve_by_working_sets
 
 MOST_MODELS = 256  # models whose starts are computed together: with n = 1,024 their weights and gradients take 4 MB
-
 MANY_ENTRIES = 1 << 22
 """With at least this many products of models and kernel values (about 10 ms of work), models are shared between threads."""
 

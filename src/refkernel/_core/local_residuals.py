@@ -11,7 +11,6 @@ from .jit import entry, njit
 LOG2_E = np.float32(1.4426950408889634)  # exp(t) = 2^(LOG2_E t)
 SHIFT = np.float32(12582912.0)  # 1.5 · 2^23: adding it rounds to an integer, which is then in the lowest bits
 LEAST = np.float32(-125.0)  # from here down, 2^t counts as 0
-
 ZERO, ONE, HALF_BITS = np.float32(0.0), np.float32(1.0), 23
 
 # Interpolates (2^f - 1) / f at the Chebyshev points of |f| <= ½: 2^f within one unit in the last place.

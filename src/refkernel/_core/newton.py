@@ -7,9 +7,7 @@ from .jit import entry, njit
 DEPENDENT = 1e-11  # A sample counts as dependent if its part outside the span of the others is below this share of the kernel's size
 AT_BOUND = 1e-12  # A weight this close to a bound, as a share of its range, differs from it only by rounding
 NEWTON_STEPS = 30  # Newton steps in a turn
-
-MOST_FREE = 256
-"""Take Newton steps for at most this many free weights: for more, factorising usually costs more than the pair moves it saves."""
+MOST_FREE = 256  # Newton steps are for at most this many free weights: beyond, factorising usually costs more than the pair moves it saves
 
 
 @njit(fastmath={"reassoc", "contract", "nsz"})  # lets sums use vector registers

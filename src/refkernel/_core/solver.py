@@ -13,18 +13,10 @@ from .threads import one_blas_thread
 from .working_set import gradient, solve_by_working_sets
 
 STOPPING_RULES = ("relative", "libsvm")
-
-Rule: TypeAlias = tuple[bool, float, float, int]
-"""When to stop: whether by LIBSVM's rule, tol, the curvature's floor, and the limit on pair moves."""
-
+Rule: TypeAlias = tuple[bool, float, float, int]  # whether by LIBSVM's rule, tol, the curvature's floor, the limit on pair moves
 WHOLE = 1024  # up to this n the whole K (8 MB) may be held, and all samples are optimised together
-
-ON_DEMAND = 512
-"""Beyond this n, kernels whose values are computed are faster without the whole K: most of its rows belong to samples without weight."""
-
-START_SAMPLE, START_SHARE = 256, 8
-"""At most this many samples, and one in this many; their mean replaces the mean of all where the start is computed without the whole K."""
-
+ON_DEMAND = 512  # beyond this n, computed kernels are faster without the whole K: most of its rows belong to samples without weight
+START_SAMPLE, START_SHARE = 256, 8  # at most this many, and one in this many: their mean replaces the mean of all in a start on demand
 OVERFLOW = "The kernel overflows or is NaN on the training samples. Scale the data first, for example with TargetScaler."
 
 

@@ -14,7 +14,6 @@ from joblib import Parallel, cpu_count, delayed
 from threadpoolctl import LibController, ThreadpoolController
 
 T = TypeVar("T")
-
 MOST_THREADS = 8  # memory, not arithmetic, limits a map of many rows: more threads than this do not help
 
 

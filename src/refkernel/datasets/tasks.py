@@ -17,7 +17,6 @@ TARGET = 1
 TRAIN_SHARE = 0.7
 N_SPLITS = 5
 SPLITS = ("embedded", "authors")
-
 SplitsName = Literal["embedded", "authors"]
 
 

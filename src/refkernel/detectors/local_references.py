@@ -3,8 +3,6 @@
 ``Z`` (n × d) are rows in single precision, all distinct: a copy of a reference explains nothing that the reference does not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeAlias
 
@@ -23,19 +21,11 @@ UNBALANCED = 4  # splits beyond those that halve the rows down to the size of a 
 INWARD = 1e-3  # rows that are equally near to a leaf's box come in the order of their distances from its centre, with this weight
 SPREAD_DIGITS = 5  # columns that spread equally are taken in their order: rounding errors must not decide
 PAIRS, SHIFTS = 1000, 8  # the mean distance is that of up to this many rows from as many others, this many times
-
-KERNELS = {0.5: "Laplacian kernel of root distances", 1.0: "Laplacian kernel", 2.0: "Gaussian kernel"}
-"""What a kernel is called, by its power."""
-
+KERNELS = {0.5: "Laplacian kernel of root distances", 1.0: "Laplacian kernel", 2.0: "Gaussian kernel"}  # their names, by power
 RATES = {2.0: 0, 1.0: 1, 0.5: 2}  # where ``path_of_pairs`` expects the rates of each power
-
-RIDGE = 0.03
-"""Noise on the kernel's diagonal, as a share of it: only a sample that differs from the references by more than this stands out."""
-
+RIDGE = 0.03  # noise on the kernel's diagonal, as a share of it: only what differs from the references by more than this stands out
 LEAST_EXPLAINED = 1e-80  # what is explained of a sample at least: its logarithm is finite
 MANY_ROWS = 2000  # from here on, rows are shared between threads
-
-
 Mixing: TypeAlias = Callable[[int, np.ndarray], np.ndarray] | None
 
 
@@ -189,7 +179,7 @@ class KernelResidual(BaseEstimator):
         loops.factorise(K)
         loops.inverse(K, packed)
 
-    def score(self, Z: np.ndarray, near: Near, leaf: np.ndarray) -> np.ndarray:
+    def score(self, Z: np.ndarray, near: "Near", leaf: np.ndarray) -> np.ndarray:
         """The residuals of samples in these leaves."""
         out, order = np.empty(len(Z)), np.argsort(leaf, kind="stable")
         factors = near.factors(self, leaf)
@@ -200,7 +190,7 @@ class KernelResidual(BaseEstimator):
         in_threads(work, len(Z)) if len(Z) >= MANY_ROWS else work(0, len(Z))
         return -np.log(np.maximum(out, LEAST_EXPLAINED)) if self.is_narrow else 1.0 - out
 
-    def _graph(self, op: Any, Z: Any, leaf: Any, near: Near) -> Any:
+    def _graph(self, op: Any, Z: Any, leaf: Any, near: "Near") -> Any:
         everywhere = np.arange(len(near.columns))
         near.fill(everywhere)
         packed = near.factors(self, everywhere)
@@ -211,7 +201,7 @@ class KernelResidual(BaseEstimator):
             return op.Mul(op.Log(op.Max(explained, op.numbers(LEAST_EXPLAINED))), op.numbers(-1.0))
         return op.Sub(op.numbers(1.0), explained)
 
-    def terms(self, Z: np.ndarray, near: Near, leaf: np.ndarray, feature: np.ndarray, count: int, mixed: Mixing = None) -> np.ndarray:
+    def terms(self, Z: np.ndarray, near: "Near", leaf: np.ndarray, feature: np.ndarray, count: int, mixed: Mixing = None) -> np.ndarray:
         """What each feature adds to the residuals (rows × count): Aumann and Shapley's values, as all distances grow from 0 together.
 
         Where a view mixes columns, ``mixed(i, references)`` is what each column adds to the distances of row i (references × columns).

@@ -3,8 +3,6 @@
 A results folder holds rows.csv, with one block of rows for each unit, and run.json: settings, versions, machine and times.
 """
 
-from __future__ import annotations
-
 import csv
 import errno
 import json
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 T = TypeVar("T")
-
 ROWS, RUN = "rows.csv", "run.json"
 LOCK_NAME = ".lock"
 ELSEWHERE = "Name another folder with --out"
@@ -127,7 +124,7 @@ def provenance(run: dict[str, Any]) -> str:
     return " ".join([*said, f"Commit {run['commit'][:12]}." if "commit" in run else ""]).strip()
 
 
-def read_rows(folder: StrPath, command: str, columns: Iterable[str], **options: Any) -> pd.DataFrame:
+def read_rows(folder: StrPath, command: str, columns: Iterable[str], **options: Any) -> "pd.DataFrame":
     """The rows that ``refkernel command`` wrote into a folder, checked for these columns; ``options`` go to pandas."""
     import pandas as pd  # only reading needs it
 

@@ -25,7 +25,6 @@ ROOMS = ("kernels", "references", "pseudo_outliers", "calibration", "model_selec
 """Public modules whose types models may hold, besides those of the public classes."""
 
 OWN_FUNCTIONS = (metrics.gmean_score, metrics.tpr_at_tnr_score)
-
 INTERNAL_TYPES = frozenset({"sklearn.metrics._scorer._PassthroughScorer", "sklearn.compose._column_transformer._RemainderColsList"})
 """Types of scikit-learn without a public name. Not every version has all of them."""
 
@@ -49,7 +48,6 @@ SCALARS = frozenset(
     f"numpy.{kind.__name__}" for kind in set(np.sctypeDict.values()) if issubclass(kind, np.number | np.bool_ | np.str_ | np.bytes_)
 )
 ARRAYS = frozenset({"numpy.ndarray"})
-
 UFUNC_MODULES = ("numpy", "numpy._core._multiarray_umath", "scipy.special", "scipy.special._ufuncs")
 """Where skops finds the home of a ufunc, depending on the version of NumPy."""
 

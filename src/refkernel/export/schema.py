@@ -21,12 +21,9 @@ from .sealed import check_size, unpack
 
 OLDEST_PROTOCOL = 2  # nodes of older protocols of skops are built by other rules; no version of this package has written them
 KINDS = "biufcSU"  # booleans, numbers and texts. Python objects would be pickles; models use no other kinds.
-
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-
 SPARSE_FORMATS = ("csr", "csc")
 SPARSE_PARTS = frozenset({"data.npy", "indices.npy", "indptr.npy", "shape.npy", "format.npy", "_is_array.npy"})
-
 UNCOMPARED = ("__id__", "file")  # skops gives some objects a new number each time it meets them; their contents are compared instead
 
 

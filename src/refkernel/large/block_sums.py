@@ -4,8 +4,6 @@ Symbols: ``G = Phi w + p`` and t = rho - G, which is positive for rows that want
 |t| < mu, where a row's weight b goes from its lower to its upper bound.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -24,14 +22,14 @@ class Point:
     w: np.ndarray
     rho: float
 
-    def moved(self, step: np.ndarray, share: float = 1.0) -> Point:
+    def moved(self, step: np.ndarray, share: float = 1.0) -> "Point":
         return Point(self.w + share * step[:-1], self.rho + share * float(step[-1]))
 
 
 class Sums(SimpleNamespace):
     """What is added up name by name; tuples are joined."""
 
-    def __add__(self, other: Sums) -> Sums:
+    def __add__(self, other: "Sums") -> "Sums":
         return Sums(**{name: value + getattr(other, name) for name, value in vars(self).items()})
 
 
@@ -41,7 +39,7 @@ class Largest:
 
     value: Any
 
-    def __add__(self, other: Largest) -> Largest:
+    def __add__(self, other: "Largest") -> "Largest":
         return Largest(np.maximum(self.value, other.value))
 
 

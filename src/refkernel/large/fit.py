@@ -17,8 +17,6 @@ from .smoothed_newton import FEASIBLE, MANY, SAMPLE, Guess, Search, solve_held
 from .source import ArraySource, Source
 
 Fit: TypeAlias = tuple[Solution, Features, np.ndarray]
-
-
 LEAST_SPREAD = 1e-4  # if a sample's gradients are all alike (w = 0), those of all rows may still differ by this share of their terms
 ROWS_PER_FEATURE = 100  # with fewer rows for each feature, Newton steps cost more than the pair moves that they save
 

@@ -1,7 +1,5 @@
 """The rows of a source that one fit sees: targets, known outliers, their weights, a sample of them, and the moments of its columns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +22,7 @@ class Labels:
     weight: np.ndarray | None
 
     @classmethod
-    def of(cls, n: int, y: Any, sample_weight: Any) -> Labels:
+    def of(cls, n: int, y: Any, sample_weight: Any) -> "Labels":
         if y is None and sample_weight is None:
             return cls(None, None)
         training, weight = training_rows(_Shaped((n, 1)), _in_memory(y), _in_memory(sample_weight))
@@ -32,7 +30,7 @@ class Labels:
         kind[training.targets], kind[training.outliers] = 1, -1
         return cls(kind, weight)
 
-    def chosen(self, index: np.ndarray) -> Labels:
+    def chosen(self, index: np.ndarray) -> "Labels":
         return self if self.kind is None or self.weight is None else Labels(self.kind[index], self.weight[index])
 
     def signed(self, model: Any) -> np.ndarray | None:
@@ -93,7 +91,7 @@ class Moments:
     squares: np.ndarray
     first: np.ndarray
 
-    def __add__(self, other: Moments) -> Moments:
+    def __add__(self, other: "Moments") -> "Moments":
         if not (self.n and other.n):
             return self if self.n else other
         n, shift = self.n + other.n, other.mean - self.mean

@@ -1,7 +1,5 @@
 """What a pass sees: blocks of rows as features with their bounds. They are held in memory, or come from a source."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile
@@ -35,18 +33,18 @@ class Rows:
     are_exact: ClassVar[bool] = True
 
     @classmethod
-    def of(cls, Phi: np.ndarray, diag: np.ndarray, problem: DualProblem) -> Rows:
+    def of(cls, Phi: np.ndarray, diag: np.ndarray, problem: DualProblem) -> "Rows":
         """All rows of a problem."""
         return cls(Phi, diag, problem.p, problem.lower, problem.upper, np.arange(len(Phi)))
 
     @classmethod
-    def joined(cls, parts: Iterable[Rows]) -> Rows:
+    def joined(cls, parts: Iterable["Rows"]) -> "Rows":
         """The rows of several blocks, in double precision."""
         terms = zip(*((part.Phi, part.diag, part.p, part.lower, part.upper, part.index) for part in parts), strict=True)
         Phi, diag, p, lower, upper, index = map(np.concatenate, terms)
         return cls(Phi, diag, p, lower, upper, index)
 
-    def chosen(self, rows: Any) -> Rows:
+    def chosen(self, rows: Any) -> "Rows":
         """Some rows, in double precision."""
         return Rows(self.exact(rows), *(terms[rows] for terms in (self.diag, self.p, self.lower, self.upper, self.index)))
 

@@ -21,7 +21,6 @@ from .columns import CATEGORY, DATE, ColumnProfile
 
 LEVEL = 0.05  # the probability that any test calls drift where there is none, at most
 MOST_TESTED = 50_000  # rows that are tested: a difference of one percentage point is then found, and smaller ones matter to nobody
-
 FEWEST_TESTED = 1_000
 MOST_VALUES = 1 << 20  # values that are kept for the tests: 8 MB
 MOST_UNSEEN = 1_000  # new levels of a column that are counted one by one

@@ -12,7 +12,6 @@ from ..._core.distances import negative_squared_distances
 from .normal import Normal, kept_rows
 
 FILLER = 0.1  # A reason that counts less than this share of the first says nothing
-
 AGAINST, FOR = "#d55e00", "#0072b2"
 """Colours of bars that stand out from light and dark pages, for eyes of all kinds."""
 

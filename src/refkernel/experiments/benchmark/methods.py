@@ -20,7 +20,6 @@ import refkernel as rk
 
 Score: TypeAlias = Callable[[Any, np.ndarray], np.ndarray]
 Learn: TypeAlias = Callable[[np.ndarray], Callable[..., np.ndarray]]
-
 RATE = 0.05  # the false-alarm rate that our calibrated detectors promise
 NU = 0.1  # the share to reject where a method has a nu or a contamination
 VARIANCE = 0.95  # the share of the variance that principal components explain

@@ -25,8 +25,7 @@ MEASURES = ("auroc", "average_precision", "weighted_precision", "accepted", "rej
 are accepted. rejected: the share of outliers that are rejected."""
 FACTS = ("n_train", "n_test", "outliers", "columns")
 COLUMNS = ("table", "seed", "method", *MEASURES, "wish", "fit_seconds", "score_seconds", *FACTS, "error")
-OUTLIER_SHARE = 0.1
-"""Average precision depends on the share of outliers, which differs between tables; weights make it the same for all of them."""
+OUTLIER_SHARE = 0.1  # average precision depends on the share of outliers, which differs between tables; weights make it the same
 MOST_LETTERS = 300  # the length to which the text of an error is cut
 
 

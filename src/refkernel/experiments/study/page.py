@@ -16,10 +16,8 @@ from .methods import ALL, COUNTS, CURVES, GRIDS, TUNED, WITHOUT_OUTLIERS
 
 MethodKey: TypeAlias = tuple[str, str, str, str]
 METHOD = ["classifier", "references", "negatives", "grid"]
-CHOSEN = "chosen by validation"
-"""Validation also chooses the strategy and the classifier, run by run, among those that train without outliers."""
-ARTICLE = {("ocsvm", "base"): 70.3, ("svdd", "case2"): 74.6}
-"""What the article reports for the base kernel's one-class SVM, and for its best SVDD without outliers."""
+CHOSEN = "chosen by validation"  # validation also chooses strategy and classifier, run by run, among those that train without outliers
+ARTICLE = {("ocsvm", "base"): 70.3, ("svdd", "case2"): 74.6}  # what the article reports for these: its best SVDD without outliers is case 2
 PLAIN = ("ocsvm", "base")  # what a strategy must be better than: the one-class SVM on the plain kernel
 METHOD_NAMES = {**CLASSIFIER_NAMES, "svddneg": "SVDD, outliers repel", "esvdd": "ESVDD", "SVC": "binary SVC"}
 REFERENCE_NAMES = {"base": "plain kernel", "-": ""}
