@@ -482,11 +482,3 @@ def test_a_path_that_cannot_be_is_refused(model, options, message, moons):
     """The error names the value and the limit."""
     with pytest.raises(ValueError, match=message):
         PathDisplay.from_estimator(model, moons[0], **options)
-
-
-def test_only_displays_are_public():
-    assert (
-        dir(rk.plot)
-        == sorted(rk.plot.__all__)
-        == ["DecisionRegionDisplay", "ExplanationDisplay", "PathDisplay", "ScoreDistributionDisplay", "SeriesDisplay", "SpectrumDisplay"]
-    )
