@@ -52,13 +52,11 @@ def _solve(
 ) -> None:
     """Solve q problems one after the other. Bounds are (q × n), totals (q). Mutates B, G (q × n) and facts (q × ALL_FACTS).
 
-    If the start is ``given``, B and G hold one for each problem. Otherwise problems start at equal weights as long as these are the optimum
-    (as for a one-class SVM centred on its samples), then with weight on the samples that equal weights describe worst, and then at the
-    solution of the problem before, whose weights move as their bounds move.
+    If the start is ``given``, B and G hold one for each problem. Otherwise problems start at equal weights as long as these are the
+    optimum, then with weight on the samples that equal weights describe worst, and then at the solution before, moved as the bounds move.
 
-    LIBSVM's rule: pair moves until no pair violates by ``tol``. Ours: pair moves and Newton steps on the free weights in turn, until
-    no pair violates by more than ``tol`` allows. Pair moves find the free weights early and the last digits late; Newton steps give
-    the last digits at once. If neither gets there, the duality gap decides: see PATIENCE.
+    LIBSVM's rule: pair moves until no pair violates by ``tol``. Ours: in turn pair moves, which find the free weights early, and Newton
+    steps, which give the last digits at once, until no pair violates by more than ``tol`` allows; or the duality gap decides: see PATIENCE.
     """
     n = len(K)
     turn = max_moves if libsvm else max(int(MOVES_PER_TURN * n), 8)

@@ -22,8 +22,7 @@ from .threads import one_blas_thread, share_rows
 from .working_set import solve_by_working_sets
 
 MOST_MODELS = 256  # models whose starts are computed together: with n = 1,024 their weights and gradients take 4 MB
-MANY_ENTRIES = 1 << 22
-"""With at least this many products of models and kernel values (about 10 ms of work), models are shared between threads."""
+MANY_PRODUCTS = 1 << 22  # with at least this many, of models and kernel values (about 10 ms of work), models are shared between threads
 
 FOLDS = 5  # each costs about as much as a fit, and leaves out a fifth of the targets
 
@@ -32,9 +31,8 @@ FOLDS = 5  # each costs about as much as a fit, and leaves out a fifth of the ta
 class LeftOut:
     """What the models of k ``samples`` give, which they have not seen: one model for each, or one for each fold.
 
-    ``sums`` are Σ b_j k(x_j, x_i) of each sample i under its own model, ``moved`` is (b' - b)'K(b' - b), the squared distance between that
-    model b' and the one of all samples; then its b'Kb, duality gap, and whether it converged. Weights ``B`` (k × n) of single models
-    are 0 at the sample itself.
+    ``sums`` are Σ b_j k(x_j, x_i) of each sample i under its own model b', ``moved`` is (b' - b)'K(b' - b); then its b'Kb, duality gap, and
+    whether it converged. Weights ``B`` (k × n) of single models are 0 at the sample itself.
     """
 
     samples: np.ndarray
@@ -96,15 +94,14 @@ def _leave_out_whole(
             facts[0, part] = (gradients - problem.p)[np.arange(len(gradients)), samples[part]]
             facts[1:, part] = found[:, [QUADRATIC, GAP, CONVERGED]].T
 
-    share_rows(work, samples.size) if samples.size * K.size >= MANY_ENTRIES else work(0, samples.size)
+    share_rows(work, samples.size) if samples.size * K.size >= MANY_PRODUCTS else work(0, samples.size)
 
 
 class _Steps:
     """How the free weights F respond when a sample is left out.
 
-    With A the inverse of K_FF + t 11' (t is invisible to steps of sum 0), P = A - A11'A / 1'A1 solves for steps of sum 0 and
-    a = A1 / 1'A1 spreads a weight of 1. Without a sample at its bound they change by b_i (P K_Fi + a). Columns of P move a free weight
-    to 0.
+    With A = (K_FF + t 11')^-1 (t is invisible to steps of sum 0), P = A - A11'A / 1'A1 solves for steps of sum 0 and a = A1 / 1'A1 spreads
+    a weight of 1. Without a sample at its bound they change by b_i (P K_Fi + a); columns of P move a free weight to 0.
     """
 
     def __init__(self, K: np.ndarray, problem: DualProblem, b: np.ndarray) -> None:
@@ -170,10 +167,7 @@ def _solve_on(
     b: np.ndarray,
     rule: Rule,
 ) -> tuple[np.ndarray, float, float, bool]:
-    """Solve with other bounds by working sets, from weights b that may fall short of the total; b_all has the gradient G_all.
-
-    Mutates b. Returns Kb, b'Kb, the duality gap, and whether the solver converged.
-    """
+    """Kb, b'Kb, gap, and whether it converged, with other bounds, from b of any smaller total; G_all is that of b_all. Mutates b."""
     G = G_all.copy()
     change_total(b, G, lower, upper, float(problem.total))
     moved = np.flatnonzero(b != b_all)

@@ -34,10 +34,7 @@ def exponents(x: np.ndarray, columns: np.ndarray, rate: np.ndarray, feature: np.
 @entry
 @njit(fastmath={"reassoc", "contract"})  # lets sums use vector registers
 def _add_shapley(c: np.ndarray, weight: np.ndarray, t: np.ndarray, w: np.ndarray, phi: np.ndarray) -> None:
-    """Add Σ weight · c_g · ∫ Π_{l≠g} (1 + t c_l) dt to phi_g, for products (columns of c) side by side. Mutates phi.
-
-    The product without g is that of the factors before g and of those after it: nothing is divided.
-    """
+    """Add Σ weight · c_g · ∫ Π_{l≠g} (1 + t c_l) dt to phi_g, for products (columns of c) side by side: no division. Mutates phi."""
     features, products = c.shape
     before, integral, after = np.empty((features, BLOCK)), np.empty((features, BLOCK)), np.empty(BLOCK)
     for begin in range(0, products, BLOCK):
@@ -104,15 +101,19 @@ def path_of_sums(X: np.ndarray, columns: np.ndarray, rate: np.ndarray, feature: 
 
 
 def path_of_pairs(X: np.ndarray, columns: np.ndarray, rate: np.ndarray, feature: np.ndarray, pair: np.ndarray, phi: np.ndarray) -> None:
-    """Add -Σ_rs pair_rs (e_rg + e_sg) (1 - exp(-E_r - E_s)) / (E_r + E_s) to phi. Mutates phi."""
+    """Add ``path_of_exponents`` of each row to phi. Mutates phi."""
     for x, row in zip(X, phi, strict=True):
-        e = exponents(x, columns, rate, feature, row.size)
-        total = e.sum(axis=0) + 1.0 / LARGEST
-        c = np.expm1(-total)
-        share = np.multiply.outer(c, 1.0 + c)
-        share += c
-        share /= np.add.outer(total, total)
-        row += 2.0 * (e @ np.einsum("rs,rs->r", pair, share))
+        row += path_of_exponents(exponents(x, columns, rate, feature, row.size), pair)
+
+
+def path_of_exponents(e: np.ndarray, pair: np.ndarray) -> np.ndarray:
+    """-Σ_rs pair_rs (e_gr + e_gs) (1 - exp(-E_r - E_s)) / (E_r + E_s) for each g."""
+    total = e.sum(axis=0) + 1.0 / LARGEST
+    c = np.expm1(-total)
+    share = np.multiply.outer(c, 1.0 + c)
+    share += c
+    share /= np.add.outer(total, total)
+    return 2.0 * (e @ np.einsum("rs,rs->r", pair, share))
 
 
 @functools.cache

@@ -7,7 +7,7 @@ import numpy as np
 
 from .certificate import EXTRA_DIGITS, FACTS, FINITE, certify
 from .dense import ALL_FACTS, CONVERGED, CURVATURE, MOVES, curvature_floor, first_at_bound, solve_dense
-from .gram import Source, in_single_precision, keep_freed_memory
+from .gram import Source, in_single_precision
 from .problem import Classifier, DualProblem, Solution, negative_margin
 from .threads import one_blas_thread
 from .working_set import gradient, solve_by_working_sets
@@ -41,7 +41,6 @@ def solve(
     violation of ``tol``, starts as LIBSVM does, from the first samples at their upper bound, and rounds kernel values as it does.
     ``max_iter`` limits pair moves.
     """
-    keep_freed_memory()
     rule = libsvm, *_ = stopping_rule(rows.diag, tol, stopping, max_iter)
     with one_blas_thread():  # two threads that wait for each other lose more than a second one gains in products this small
         if rows.n <= (WHOLE if libsvm or not rows.on_demand else min(WHOLE, ON_DEMAND)):
@@ -92,10 +91,7 @@ def solve_again(
 
 
 class Family(NamedTuple):
-    """Problems of one classifier for nu n = 1 / C = ``bounds``, in the order of their path, on any K of one size.
-
-    Outliers that repel have the lower bounds ``lowers``, one for each problem.
-    """
+    """Problems of one classifier for nu n = 1 / C = ``bounds``, in the order of their path; outliers have the lower bounds ``lowers``."""
 
     classifier: Classifier
     bounds: np.ndarray
@@ -106,10 +102,7 @@ class Family(NamedTuple):
 
 
 def solve_path(K: np.ndarray, families: Sequence[Family], outliers: int = 0) -> Solution:
-    """Solve families of problems on every kernel matrix of a stack K (s × n × n, contiguous), each problem from the one before.
-
-    The last ``outliers`` samples are outliers that repel. Each answer depends on its neighbours on the path only within ``tol``.
-    """
+    """Solve families on each matrix of a stack K (s × n × n), each problem from the one before; the last ``outliers`` samples repel."""
     counts = [family.bounds.size for family in families]
     (s, n, _), q = K.shape, sum(counts)
     B, G, facts = np.empty((s, q, n)), np.empty((s, q, n)), np.empty((s, q, ALL_FACTS))

@@ -50,10 +50,7 @@ def violation(b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray
 def _improve(
     problem: DualProblem, rows: Source, b: np.ndarray, G: np.ndarray, eps: float, floor: float, max_iter: int, widely: bool
 ) -> tuple[int, float]:
-    """Optimise one working set of the worst violators. Mutates b and G; returns moves and curvature.
-
-    If ``widely``, the set holds all free weights too, unless these are too many, and Newton steps move them.
-    """
+    """Optimise the worst violators, ``widely`` with all free weights by Newton steps. Mutates b and G; returns moves and curvature."""
     W = _working_set(b, G, problem.lower, problem.upper)
     if W.size == 0:
         return 0, np.inf

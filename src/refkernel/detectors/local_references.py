@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
+from scipy.linalg import lapack
 from sklearn.base import BaseEstimator
 
 from .._core import local_residuals as loops
 from .._core.file_rules import Array, Number, Rule
-from .._core.shapley import path_of_pairs
-from .._core.threads import in_threads
+from .._core.shapley import path_of_exponents, path_of_pairs
+from .._core.threads import in_threads, one_blas_thread
 
 REFERENCES = 200  # references of a leaf. With twice as many, no collection of tables gains more than 0.2 points of AUROC.
 OWN = 0.625  # A leaf holds at most this share of its references itself; the others are those nearest to its box
@@ -176,8 +177,9 @@ class KernelResidual(BaseEstimator):
         """Fill ``packed`` with the inverse Cholesky factor of one leaf. Mutates packed."""
         K = np.empty((columns.shape[1], columns.shape[1]))
         loops.kernel_matrix(columns, self.power, 1.0 / self.width_, self.ridge, K)
-        loops.factorise(K)
-        loops.inverse(K, packed)
+        with one_blas_thread():
+            U, _ = lapack.dpotrf(K.T, overwrite_a=1)  # the lower triangle of K, in the order of Fortran
+            packed[:] = lapack.dtrtri(U, overwrite_c=1)[0].T[np.tri(len(K), dtype=bool)]
 
     def score(self, Z: np.ndarray, near: "Near", leaf: np.ndarray) -> np.ndarray:
         """The residuals of samples in these leaves."""
@@ -202,10 +204,7 @@ class KernelResidual(BaseEstimator):
         return op.Sub(op.numbers(1.0), explained)
 
     def terms(self, Z: np.ndarray, near: "Near", leaf: np.ndarray, feature: np.ndarray, count: int, mixed: Mixing = None) -> np.ndarray:
-        """What each feature adds to the residuals (rows × count): Aumann and Shapley's values, as all distances grow from 0 together.
-
-        Where a view mixes columns, ``mixed(i, references)`` is what each column adds to the distances of row i (references × columns).
-        """
+        """Aumann and Shapley's values of the residuals; ``mixed(i, references)``: what columns add to distances in a mixed view."""
         terms, packed = np.zeros((len(Z), count)), near.factors(self, leaf)
         rate = np.zeros((1, 3, Z.shape[1]))
         rate[0, RATES[self.power]] = 1.0 / self.width_
@@ -218,31 +217,22 @@ class KernelResidual(BaseEstimator):
                 path_of_pairs(Z[rows].astype(np.float64), columns, rate, feature, -pairs, found)
             else:
                 for place, i in enumerate(rows):
-                    found[place] = _path(mixed(int(i), columns.T) / self.width_, feature, count, pairs)
+                    added = path_of_exponents(mixed(int(i), columns.T).T / self.width_, -pairs)
+                    found[place] = np.bincount(feature, weights=added, minlength=count)
             terms[rows] = found
         return terms
-
-
-def _path(e: np.ndarray, feature: np.ndarray, count: int, pairs: np.ndarray) -> np.ndarray:
-    """Σ_rs pairs_rs (e_rg + e_sg) (1 - exp(-E_r - E_s)) / (E_r + E_s) for each feature g, from its exponents e (references × columns)."""
-    total = e.sum(axis=1)
-    both = total[:, None] + total
-    shares = (pairs * np.divide(-np.expm1(-both), both, out=np.ones_like(both), where=both > 0.0)).sum(axis=1)
-    return 2.0 * np.bincount(feature, weights=shares @ e, minlength=count)
 
 
 def mean_distance(Z: np.ndarray, power: float) -> float:
     """The mean distance between rows: pairs that are far apart in the order of the rows, evenly spread."""
     Z = Z[:: max(1, len(Z) // PAIRS)]
     shifts = sorted({round(number * len(Z) / (SHIFTS + 1)) for number in range(1, SHIFTS + 1)} - {0})
-    return float(np.mean([loops.pair_distances(Z, np.roll(Z, shift, axis=0), power) for shift in shifts])) if shifts else 0.0
+    distances = [(np.abs(Z - np.roll(Z, shift, axis=0)) ** power).sum(axis=1, dtype=np.float64) for shift in shifts]
+    return float(np.mean(distances)) if shifts else 0.0
 
 
 class Near:
-    """References and factors of the leaves that samples fell into so far. They follow from the rows, so files do not hold them.
-
-    Threads may fill the same leaf at the same time: they write the same bits, and say that it is filled afterwards.
-    """
+    """References and factors of leaves that samples fell into; threads may fill a leaf at the same time, as they write the same bits."""
 
     def __init__(self, Z: np.ndarray, references: LocalReferences) -> None:
         leaves, m = references.members_.shape

@@ -66,9 +66,8 @@ def run_units(
     """Compute the units that the folder ``out`` lacks, and return the contents of its run.json, with seconds by stage.
 
     ``compute(unit)`` returns the ``size`` rows of a unit, which its ``key`` identifies, and the seconds of its stages. Rows are appended
-    unit by unit, in the same order for any ``jobs``; ``progress(done, total)`` is called as units finish; ``facts`` go into run.json at
-    the end. A folder with other ``settings``, or one that another process is writing, is refused. Nothing is written before the first
-    unit is finished, so that a run that fails at once does not block the next one.
+    unit by unit, in the same order for any ``jobs``; nothing is written before the first. ``facts`` go into run.json at the end. A folder
+    with other ``settings``, or one that another process is writing, is refused.
     """
     out, settings = Path(out), json.loads(json.dumps(settings))  # as they will be read again
     with only_writer(out):
@@ -197,10 +196,7 @@ def _commit() -> str | None:
 
 @contextmanager
 def only_writer(folder: Path, name: str = LOCK_NAME, way_out: str = ELSEWHERE) -> Iterator[None]:
-    """Lock a folder, created if necessary, while the block runs; raise ResultsError if another process or run holds the lock ``name``.
-
-    The operating system releases the lock when the process ends. The file stays: removing it while another opens it would protect nothing.
-    """
+    """Lock a folder while the block runs, until the process ends; the file stays, or another one that opens it would not be kept out."""
     path = folder / name
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -44,8 +44,7 @@ class Largest:
 
 
 def smoothed(rows: Rows, point: Point, mu: float) -> Sums:
-    """The smoothed problem at a point: Σ of its terms, Σ b phi, Σ b, Σ |b| ||phi||², the curvature, the change of the gradient with mu
-    (times mu), the rows in the band and the weight that these can move."""
+    """The smoothed problem at a point: its value, sums over weights, curvature, drift with mu, the band's rows and movable weight."""
     t = point.rho - rows.gradient(point.w)
     span = rows.upper - rows.lower
     b = smoothed_weights(t, mu, rows.lower, rows.upper)
@@ -100,8 +99,7 @@ def screened(rows: Rows, screen: Screen) -> Sums:
 
 
 def verdict(b: np.ndarray, G: np.ndarray, rho: float, lower: np.ndarray, upper: np.ndarray) -> Sums:
-    """How rows fare at a solution: how many are at the wrong bound, their part of the duality gap, and minus the smallest gradient of a
-    weight that may grow."""
+    """How many rows are at the wrong bound, their part of the gap, and minus the smallest gradient of a weight that may grow."""
     losses = (b - lower) * np.maximum(G - rho, 0.0) + (upper - b) * np.maximum(rho - G, 0.0)
     least = float(np.min(G[b < upper], initial=np.inf))
     return Sums(wrong=int(np.count_nonzero(losses)), gap=float(losses.sum()), least=Largest(-least))

@@ -50,8 +50,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class Optimum:
-    """A solution: its point; the screen behind it, the rows that this left and their weights; the sums over all rows with weight, and
-    the verdict over all rows. Without rows that were left, the weights are those of a smoothed band: the screen's point and width."""
+    """A point, its screen, the rows it left (None: a smoothed band), their weights, the sums over rows with weight, the verdict."""
 
     point: Point
     screen: Screen
@@ -103,10 +102,7 @@ class Optimum:
 
 
 class Search:
-    """One solve: passes over ``rows``, whose ``reduce(function, *state)`` adds up a function over blocks.
-
-    They say whether they ``are_exact`` or may be rounded to single precision.
-    """
+    """One solve: passes over ``rows``, whose ``reduce(function, *state)`` adds up over blocks; rows that are not exact are rounded."""
 
     def __init__(self, rows: Any, total: float, n: int, start: Guess, tol: float) -> None:
         self.rows, self.total, self.n, self.start, self.tol = rows, total, n, start, tol

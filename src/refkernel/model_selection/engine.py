@@ -57,9 +57,8 @@ class KernelAxis:
 class Shared:
     """Candidates that share preprocessing, references and distances.
 
-    ``prefix`` holds the transformers before the kernel (equal ones have the same ``key``), ``reference`` the ReferenceMap or
-    ReferenceKernel (None on a plain kernel), ``kernel`` the base kernel. ``names`` says which axis (nu, C or one of the base kernel's own)
-    each name in the grid stands for.
+    ``prefix`` holds the transformers before the kernel (equal ones have the same ``key``), ``reference`` the map or reference kernel, if
+    any. ``names`` says which axis (nu, C or one of the base kernel's own) each name in the grid stands for.
     """
 
     prefix: list[Any]
@@ -72,10 +71,7 @@ class Shared:
 
 
 class Rows(NamedTuple):
-    """Some candidates on one fold: their scores, the seconds that fitting and scoring one of them took, and what went wrong.
-
-    With made-up outliers, ``shares`` (candidates × 2) are those of normals accepted and of made-up outliers rejected.
-    """
+    """Candidates on one fold: scores, seconds of one, failure; ``shares`` of normals accepted and of made-up outliers rejected."""
 
     candidates: list[int]
     scores: np.ndarray

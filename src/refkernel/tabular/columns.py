@@ -60,13 +60,6 @@ class ColumnProfile:
         missing = values.size - ordered.size
         return cls(name, NUMBER, False, values.size, missing, quantiles, *knots_of(ordered, most))
 
-    @classmethod
-    def of_categories(cls, name: str, cells: Iterable[Any]) -> "ColumnProfile":
-        """Describe texts; NaN is missing."""
-        found = list(cells)
-        levels, counts = counted_levels(found)
-        return cls(name, CATEGORY, rows=len(found), missing=len(found) - sum(counts), levels=levels, counts=counts)
-
     @property
     def is_boolean(self) -> bool:
         """Whether it is true or false, however that is written."""

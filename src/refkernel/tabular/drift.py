@@ -226,10 +226,7 @@ class Drift:
 
 
 class DriftMonitor:
-    """Counts new rows at what is known of the training rows: its columns, and its scores by models that have not seen the rows.
-
-    All rows are counted. Up to 50,000 rows (fewer of many columns), spread evenly over all, are tested in columns of numbers.
-    """
+    """Counts all new rows, and tests up to 50,000 numbers of a column, spread evenly, and the scores, against what training had."""
 
     def __init__(self, columns: Sequence[ColumnProfile], scores: np.ndarray | None = None) -> None:
         self.counts = [CategoriesCount(column) if column.kind == CATEGORY else NumbersCount(column) for column in columns]

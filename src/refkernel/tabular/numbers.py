@@ -198,9 +198,8 @@ NO_LIMITS = (-np.inf, np.inf)
 def limits(ordered: np.ndarray) -> tuple[float, float]:
     """The smallest and the largest number that training does not contradict, of its values in ascending order.
 
-    They are ``REACH`` ranges beyond the training values: of the logarithms where all values are positive, of the values elsewhere. A
-    column in another unit is thus recognised whether its values are 1,000 times larger or 1,000 times smaller. A side has no limit
-    if training's own extreme value there would contradict all others.
+    They are ``REACH`` ranges beyond the values (their logarithms where all are positive: another unit is recognised either way). A side has
+    no limit if training's own extreme value there would contradict all others.
     """
     if ordered.size < 2:
         return NO_LIMITS

@@ -37,9 +37,8 @@ class Products:
 class ProductForm:
     """score(x) = constant + Σ_a weight_a p_a(x) + Σ_ab pair_ab p_a(x) p_b(x) + linear'x + curvature Σ_j x_j².
 
-    p_a(x) = exp(-Σ_j rate_k0j (x_j - z_j)² + rate_k1j |x_j - z_j| + rate_k2j sqrt(|x_j - z_j|)) for kind k and centre z, all centres of
-    kind 0 first. A feature is switched off by leaving its factors and its terms out. ``constant`` and all weights together are then the
-    score of a row that agrees with everything.
+    p_a is a product as in ``Products``, for kind k and centre z, all centres of kind 0 first. A feature is switched off by leaving its
+    factors and its terms out. ``constant`` and all weights together are then the score of a row that agrees with everything.
     """
 
     centres: np.ndarray
@@ -114,10 +113,7 @@ def products_of(kernel: Any, d: int, unit: float) -> Products:
 
 
 def form_of(model: Any) -> ProductForm:
-    """The score of a fitted model as a sum of products.
-
-    On references: slope · Phi(x)'normal - share · (||Phi(x)||² + b'Kb), Phi(x) = A'k(x, R) + p; the residual is what Phi leaves of k(x, x).
-    """
+    """The score of a fitted model as a sum of products; on references Phi(x) = A'k(x, R) + p, and the residual is what Phi leaves."""
     is_residual = isinstance(model, ReferenceResidual)
     if not is_residual and not isinstance(model, OneClassClassifier):
         raise TypeError(

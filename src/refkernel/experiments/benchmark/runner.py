@@ -31,10 +31,7 @@ MOST_LETTERS = 300  # the length to which the text of an error is cut
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides the rows: the tables and methods by name (all if none is given), the number of seeds, and the caps.
-
-    Fixed splits run once and are taken whole if no cap is given.
-    """
+    """What decides the rows: tables and methods by name (all if none), seeds, and caps (fixed splits have none by default)."""
 
     tables: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()

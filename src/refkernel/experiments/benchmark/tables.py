@@ -58,11 +58,9 @@ class Split:
 
 
 def split_rows(is_outlier: np.ndarray, seed: int, max_train: int, max_test: int) -> tuple[np.ndarray, np.ndarray]:
-    """(train, test): row numbers.
+    """(train, test): row numbers. The first half of the normal rows (rounded down) trains, the rest tests.
 
-    ``RandomState(seed)`` permutes the normal rows, then the outliers, then the test rows. The first half of the normal rows (rounded down)
-    trains, the rest tests. Where there are more than the caps, the first of each permutation are taken, so that a smaller cap takes a part
-    of what a larger one takes.
+    ``RandomState(seed)`` permutes the normal rows, then the outliers, then the test rows; caps take the first of each permutation.
     """
     random = np.random.RandomState(seed)  # its stream is frozen, while a Generator's may change with NumPy's version
     normals, outliers = random.permutation(np.flatnonzero(~is_outlier)), random.permutation(np.flatnonzero(is_outlier))
