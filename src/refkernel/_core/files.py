@@ -41,7 +41,8 @@ def replacing(path: StrPath, what: str = "The file") -> Iterator[Path]:
                 code = errno.EISDIR if goal.is_dir() else errno.EINVAL
                 raise OSError(code, "it would replace a folder" if goal.is_dir() else "it would replace a device or a pipe")
             yield temporary
-            _to_disk(temporary)
+            with open(temporary, "r+b") as file:
+                os.fsync(file.fileno())
             if goal.exists():
                 shutil.copymode(goal, temporary)
             os.replace(temporary, goal)
@@ -86,8 +87,3 @@ def naming(path: StrPath, what: str, temporary: Path | None = None) -> Iterator[
         if error.errno is None or of_another:
             raise
         raise OSError(error.errno, f"{what} was not written: {error.strerror}", os.fspath(path)) from error
-
-
-def _to_disk(path: Path) -> None:
-    with open(path, "r+b") as file:
-        os.fsync(file.fileno())

@@ -52,10 +52,6 @@ class PublishedFiles:
             )
         return content
 
-    def cached_paths(self) -> list[Path]:
-        """The files in the cache; missing ones are downloaded."""
-        return [self.cached_path(name) for name in self.digests]
-
     def cached_path(self, name: str) -> Path:
         """The file in the cache, downloaded if it is missing or damaged."""
         path = self.cache_folder() / name

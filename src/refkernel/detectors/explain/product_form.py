@@ -21,7 +21,7 @@ WHAT_WORKS = (
 )
 
 NARROWEST = 1e-50  # in moderate units, a narrower width has the same values: the kernel is 0 wherever rows differ
-Loop: TypeAlias = Callable[..., None]  # a jitted function of ``loops``, which adds to its last argument
+Loop: TypeAlias = Callable[..., None]  # a function of ``shapley``, which adds to its last argument
 
 
 @dataclass(frozen=True)

@@ -165,7 +165,9 @@ def _paths(data_dir: StrPath | None) -> list[Path]:
             raise DataError(f"{data_dir} holds no {' or '.join(FILES)} file: name a folder of tables, or none to download ADBench's.")
         return found
     folder = os.environ.get("REFKERNEL_DATA")
-    return sorted((Path(folder) / ADBENCH.folder).glob("*.npz") if folder else []) or ADBENCH.cached_paths()
+    return sorted((Path(folder) / ADBENCH.folder).glob("*.npz") if folder else []) or [
+        ADBENCH.cached_path(name) for name in ADBENCH.digests
+    ]
 
 
 def _of_file(path: Path) -> Source:
