@@ -1,7 +1,4 @@
-"""Squared distances between rows, and measures taken from them: the engine below kernels and references.
-
-Symbols: ``X`` (n × d) and ``Z`` (m × d) hold samples in rows. ``X: Any`` is an array or a sparse matrix: SciPy's have no types.
-"""
+"""Squared distances between rows X (n × d) and Z (m × d), arrays or sparse matrices (``Any``), and measures taken from them."""
 
 from typing import Any
 

@@ -1,7 +1,4 @@
-"""Factorisations of the references' kernel matrix: one for the map, and a cheaper one for inner products alone.
-
-Symbols as in ``maps``: ``K_RR`` (m × m), ``K_ZR = k(Z, R)``, ``mu`` the column means of K_RR, ``J = I - 11'/m``.
-"""
+"""Factorisations of the references' kernel matrix: for the map and, at a lower cost, for inner products. Symbols as in ``maps``."""
 
 import math
 import os

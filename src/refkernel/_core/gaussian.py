@@ -1,7 +1,4 @@
-"""Gaussian kernel values: powers of 2, and weighted sums of kernel values in one compiled pass.
-
-A row's result does not depend on the rest of the batch.
-"""
+"""Gaussian kernel values: powers of 2, and weighted sums in one compiled pass; a row's result does not depend on the other rows."""
 
 import numpy as np
 

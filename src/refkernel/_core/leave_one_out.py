@@ -1,12 +1,12 @@
 """Every sample left out in turn, exactly, at the cost of a few fits; where that costs too much, folds of targets.
 
-A sample without weight can be left out without any change. A sample with weight is left out by setting its bounds to 0; the others are
-then solved from the solution at hand. As long as no weight meets a bound, their new weights have a closed form, which needs one
-factorisation for all samples. Pair moves and Newton steps do the rest, to the tolerance of a fit. If the others cannot take the weight
-(nu n > n - 1), their upper bounds are raised, all by the same factor.
+A sample without weight changes nothing. One with weight is left out by setting its bounds to 0. As long as no weight meets a bound, the new
+weights have a closed form, from one factorisation for all samples; pair moves and Newton steps do the rest, to the tolerance of a fit. If
+the others cannot take the weight (nu n > n - 1), their upper bounds are raised, all by the same factor.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
@@ -17,7 +17,7 @@ from .gram import Source, in_single_precision
 from .newton import DEPENDENT, free_weights
 from .problem import DualProblem
 from .smo import change_total
-from .solver import WHOLE, Rule, solve_again, stopping_rule
+from .solver import WHOLE, Bounds, Rule, solve_again, stopping_rule
 from .threads import one_blas_thread, share_rows
 from .working_set import solve_by_working_sets
 
@@ -44,22 +44,12 @@ class LeftOut:
     B: np.ndarray
 
 
-def leave_out(
-    problem: DualProblem,
-    rows: Source,
-    b: np.ndarray,
-    G: np.ndarray,
-    samples: np.ndarray,
-    *,
-    tol: float = 1e-06,
-    stopping: str = "relative",
-    max_iter: int = -1,
-) -> LeftOut:
-    """Solve the problem again without each of these targets, which carry weight: b and its gradient G are the solution with all of them."""
+def leave_out(problem: DualProblem, rows: Source, b: np.ndarray, G: np.ndarray, samples: np.ndarray, **how: Any) -> LeftOut:
+    """Solve again without each of these targets, which carry weight in the solution b with gradient G; ``how``: see ``stopping_rule``."""
     samples = np.asarray(samples, dtype=np.intp)
     if np.count_nonzero(problem.upper) < 2 and samples.size:
         raise ValueError("1 target cannot be left out: nothing would remain. Pass at least 2 targets.")
-    rule = libsvm, *_ = stopping_rule(rows.diag, tol, stopping, max_iter)
+    rule = libsvm, tol, *_ = stopping_rule(rows.diag, **how)
     B, facts = np.empty((samples.size, rows.n)), np.empty((4, samples.size))
     if rows.n <= WHOLE:
         K = in_single_precision(rows.whole()) if libsvm else rows.whole()
@@ -70,7 +60,7 @@ def leave_out(
         B[np.arange(samples.size), samples] = 0.0
         for number, i in enumerate(samples):
             lower, upper = (bounds[0] for bounds in _bounds_without(problem, samples[number : number + 1]))
-            gradient, *found = _solve_on(problem, rows, b, G, lower, upper, B[number], rule)
+            gradient, *found = _solve_on(problem, rows, b, G, (lower, upper), B[number], rule)
             facts[:, number] = gradient[i], *found
     sums, quadratic, gap, converged = facts
     Kb = G - problem.p
@@ -90,7 +80,7 @@ def _leave_out_whole(
             part = slice(first, min(first + MOST_MODELS, stop))
             gradients, bounds = G + steps.start(samples[part], B[part]) @ K, _bounds_without(problem, samples[part])
             _make_feasible(K, problem.total, *bounds, B[part], gradients)
-            found = solve_again(problem, K, diag, *bounds, rule, B[part], gradients)
+            found = solve_again(problem, K, diag, bounds, rule, B[part], gradients)
             facts[0, part] = (gradients - problem.p)[np.arange(len(gradients)), samples[part]]
             facts[1:, part] = found[:, [QUADRATIC, GAP, CONVERGED]].T
 
@@ -158,32 +148,23 @@ def _make_feasible(K: np.ndarray, total: float, lower: np.ndarray, upper: np.nda
 
 
 def _solve_on(
-    problem: DualProblem,
-    rows: Source,
-    b_all: np.ndarray,
-    G_all: np.ndarray,
-    lower: np.ndarray,
-    upper: np.ndarray,
-    b: np.ndarray,
-    rule: Rule,
+    problem: DualProblem, rows: Source, b_all: np.ndarray, G_all: np.ndarray, bounds: Bounds, b: np.ndarray, rule: Rule
 ) -> tuple[np.ndarray, float, float, bool]:
     """Kb, b'Kb, gap, and whether it converged, with other bounds, from b of any smaller total; G_all is that of b_all. Mutates b."""
     G = G_all.copy()
-    change_total(b, G, lower, upper, float(problem.total))
+    change_total(b, G, *bounds, float(problem.total))
     moved = np.flatnonzero(b != b_all)
     rows.add(G, moved, b[moved] - b_all[moved])
-    _, converged, _ = solve_by_working_sets(DualProblem(problem.p, lower, upper, problem.total), rows, b, G, rule)
-    found = certify(b, G, problem.p, rows.diag, lower, upper)
+    _, converged, _ = solve_by_working_sets(DualProblem(problem.p, *bounds, problem.total), rows, b, G, rule)
+    found = certify(b, G, problem.p, rows.diag, *bounds)
     return G - problem.p, found.quadratic, found.gap, converged
 
 
-def leave_folds_out(
-    problem: DualProblem, rows: Source, b: np.ndarray, G: np.ndarray, *, tol: float = 1e-06, stopping: str = "relative", max_iter: int = -1
-) -> LeftOut:
+def leave_folds_out(problem: DualProblem, rows: Source, b: np.ndarray, G: np.ndarray, **how: Any) -> LeftOut:
     """Solve the problem again without each fold of its targets, from b and its gradient G; upper bounds grow so that nu stays."""
     targets = np.flatnonzero(problem.upper > 0.0)
     fold_of = np.random.default_rng(0).permutation(targets.size) % FOLDS
-    rule = stopping_rule(rows.diag, tol, stopping, max_iter)
+    rule = stopping_rule(rows.diag, **how)
     facts, Kb = np.empty((5, rows.n)), G - problem.p
     for fold in range(FOLDS):
         out = targets[fold_of == fold]
@@ -192,7 +173,7 @@ def leave_folds_out(
         upper *= problem.upper.sum() / upper.sum()
         positive = others > 0.0
         others[positive] *= (problem.total - others[~positive].sum()) / others[positive].sum() if positive.any() else 1.0
-        sums, quadratic, gap, converged = _solve_on(problem, rows, b, G, lower, upper, others, rule)
+        sums, quadratic, gap, converged = _solve_on(problem, rows, b, G, (lower, upper), others, rule)
         facts[0, out] = sums[out]
         facts[1:, out] = np.array([[max(quadratic - 2.0 * (others @ Kb) + b @ Kb, 0.0)], [quadratic], [gap], [converged]])
     sums, moved, quadratic, gap, converged = facts[:, targets]

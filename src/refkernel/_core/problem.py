@@ -1,7 +1,4 @@
-"""The canonical dual problem, its solution, and one description of each classifier: its dual problem, its score and its threshold.
-
-Everything that fits, searches, exports or draws a classifier follows from these few numbers.
-"""
+"""The canonical dual problem, its solution, and the few numbers from which all that a classifier does follows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

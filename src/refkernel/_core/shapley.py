@@ -9,6 +9,7 @@ what each product of two products does. ``phi`` (rows × features) is what all o
 """
 
 import functools
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from .jit import entry, njit
 BLOCK = 32  # products that are treated side by side: their factors for 20 features stay in the nearest cache
 TOGETHER = 1 << 16  # factors of products of two products that are computed together
 TOLERANCE = 1e-15  # the largest error of an integral, whose value is at most 1: below rounding
+Nodes: TypeAlias = tuple[np.ndarray, np.ndarray]  # and weights
 LARGEST = 1e280  # exponents count as at most this, so that sums and ratios of them are numbers
 
 
@@ -57,29 +59,15 @@ def _add_shapley(c: np.ndarray, weight: np.ndarray, t: np.ndarray, w: np.ndarray
 
 
 def shapley_of_sums(
-    X: np.ndarray,
-    columns: np.ndarray,
-    rate: np.ndarray,
-    feature: np.ndarray,
-    weight: np.ndarray,
-    t: np.ndarray,
-    w: np.ndarray,
-    phi: np.ndarray,
+    X: np.ndarray, columns: np.ndarray, rate: np.ndarray, feature: np.ndarray, weight: np.ndarray, rule: Nodes, phi: np.ndarray
 ) -> None:
     """Add the Shapley values of Σ_i weight_i Π_g f_ig to phi. Mutates phi."""
     for x, row in zip(X, phi, strict=True):
-        _add_shapley(np.expm1(-exponents(x, columns, rate, feature, row.size)), weight, t, w, row)
+        _add_shapley(np.expm1(-exponents(x, columns, rate, feature, row.size)), weight, *rule, row)
 
 
 def shapley_of_pairs(
-    X: np.ndarray,
-    columns: np.ndarray,
-    rate: np.ndarray,
-    feature: np.ndarray,
-    pair: np.ndarray,
-    t: np.ndarray,
-    w: np.ndarray,
-    phi: np.ndarray,
+    X: np.ndarray, columns: np.ndarray, rate: np.ndarray, feature: np.ndarray, pair: np.ndarray, rule: Nodes, phi: np.ndarray
 ) -> None:
     """Add the Shapley values of Σ_rs pair_rs Π_g f_rg f_sg to phi. Mutates phi."""
     twice = 2.0 * np.tril(pair) - np.diag(pair.diagonal())
@@ -89,7 +77,7 @@ def shapley_of_pairs(
         for r in range(0, len(pair), step):
             rows, upto = slice(r, r + step), min(r + step, len(pair))
             both = c[:, rows, None] + c[:, None, :upto] * (1.0 + c[:, rows, None])
-            _add_shapley(both.reshape(row.size, -1), twice[rows, :upto].ravel(), t, w, row)
+            _add_shapley(both.reshape(row.size, -1), twice[rows, :upto].ravel(), *rule, row)
 
 
 def path_of_sums(X: np.ndarray, columns: np.ndarray, rate: np.ndarray, feature: np.ndarray, weight: np.ndarray, phi: np.ndarray) -> None:
@@ -117,7 +105,7 @@ def path_of_exponents(e: np.ndarray, pair: np.ndarray) -> np.ndarray:
 
 
 @functools.cache
-def nodes(features: int) -> tuple[np.ndarray, np.ndarray]:
+def nodes(features: int) -> Nodes:
     """Gauss-Legendre nodes and weights for the integral over [0, 1] of products of ``features`` - 1 factors 1 - a t, 0 <= a <= 1.
 
     ⌈features / 2⌉ nodes are exact. Where ``features`` is large, fewer have an error below the tolerance: about 6 √features.

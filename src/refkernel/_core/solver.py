@@ -13,6 +13,7 @@ from .threads import one_blas_thread
 from .working_set import gradient, solve_by_working_sets
 
 STOPPING_RULES = ("relative", "libsvm")
+Bounds: TypeAlias = tuple[np.ndarray, np.ndarray]  # lower and upper ones
 Rule: TypeAlias = tuple[bool, float, float, int]  # whether by LIBSVM's rule, tol, the curvature's floor, the limit on pair moves
 WHOLE = 1024  # up to this n the whole K (8 MB) may be held, and all samples are optimised together
 ON_DEMAND = 512  # beyond this n, computed kernels are faster without the whole K: most of its rows belong to samples without weight
@@ -27,13 +28,7 @@ def stopping_rule(diag: np.ndarray, tol: float = 1e-06, stopping: str = "relativ
 
 
 def solve(
-    problem: DualProblem,
-    rows: Source,
-    *,
-    tol: float = 1e-06,
-    stopping: str = "relative",
-    start: np.ndarray | None = None,
-    max_iter: int = -1,
+    problem: DualProblem, rows: Source, tol: float = 1e-6, stopping: str = "relative", start: np.ndarray | None = None, max_iter: int = -1
 ) -> Solution:
     """The optimum of ``problem`` for the kernel behind ``rows``, from any feasible weights ``start``.
 
@@ -50,7 +45,7 @@ def solve(
             if given:
                 B[0] = first_at_bound(problem.lower, problem.upper, problem.total) if start is None else _feasible(problem, start)
             G = B @ K + problem.p if given else np.empty_like(B)
-            facts = solve_again(problem, K, rows.diag, problem.lower[None], problem.upper[None], rule, B, G, given)[0]
+            facts = solve_again(problem, K, rows.diag, (problem.lower[None], problem.upper[None]), rule, B, G, given)[0]
             return solution_of(B[0], G[0], facts, libsvm, tol)
         b = _start(problem, rows, libsvm) if start is None else _feasible(problem, start)
         G = gradient(problem, rows, b)
@@ -72,19 +67,11 @@ def solution_of(b: np.ndarray, G: np.ndarray, facts: np.ndarray, libsvm: Any, to
 
 
 def solve_again(
-    problem: DualProblem,
-    K: np.ndarray,
-    diag: np.ndarray,
-    lower: np.ndarray,
-    upper: np.ndarray,
-    rule: Rule,
-    B: np.ndarray,
-    G: np.ndarray,
-    given: bool = True,
+    problem: DualProblem, K: np.ndarray, diag: np.ndarray, bounds: Bounds, rule: Rule, B: np.ndarray, G: np.ndarray, given: bool = True
 ) -> np.ndarray:
     """Solve a problem for k pairs of bounds (k × n) on one K. Mutates B and G (k × n); returns the facts (k × ALL_FACTS) of ``dense``."""
     facts, totals = np.empty((len(B), ALL_FACTS)), np.full(len(B), float(problem.total))
-    solve_dense(np.ascontiguousarray(K), diag, problem.p, lower, upper, totals, given, *rule, B, G, facts)
+    solve_dense(np.ascontiguousarray(K), diag, problem.p, bounds[0], bounds[1], totals, given, *rule, B, G, facts)
     if not facts[:, FINITE].all():
         raise ValueError(OVERFLOW)
     return facts

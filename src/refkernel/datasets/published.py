@@ -1,7 +1,4 @@
-"""Files published by others: found locally or downloaded, and checked against their SHA-256.
-
-A file whose bytes differ from the published ones is never parsed, and never stays in the cache.
-"""
+"""Files published by others: found locally or downloaded, and never parsed or kept if their SHA-256 differs from the published one."""
 
 import os
 from dataclasses import dataclass

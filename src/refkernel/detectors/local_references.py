@@ -1,7 +1,4 @@
-"""Local references: rows in the leaves of a tree, each leaf with the references that describe samples in it.
-
-``Z`` (n × d) are rows in single precision, all distinct: a copy of a reference explains nothing that the reference does not.
-"""
+"""Local references: rows in the leaves of a tree, each leaf with its references. ``Z`` (n × d): distinct rows in single precision."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeAlias

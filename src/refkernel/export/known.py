@@ -1,7 +1,4 @@
-"""The closed lists of what a model file may hold: containers, arrays, types that are rebuilt, functions that are found by name.
-
-``NodeKind`` names are those of skops: every object in a file is described by a node whose ``__loader__`` says how it is rebuilt.
-"""
+"""The closed lists of what a model file may hold, by the kinds of skops' nodes: plain values, types, and functions found by name."""
 
 import inspect
 import sys

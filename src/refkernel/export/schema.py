@@ -1,8 +1,7 @@
 """The schema of a model file, which describes its objects, and its arrays. All of it is checked before anything is built.
 
-skops rebuilds an object by the kind of its node. Most kinds hold plain values or set attributes; some call what the file names. Those
-are accepted only for names that the reader trusts, and no name is accepted for a kind that it was not listed for. The header of an array
-must match its bytes before NumPy or SciPy opens it.
+skops rebuilds an object by the kind of its node. Some kinds call what the file names: these are accepted only for names that the reader
+trusts, and no name for a kind that it was not listed for. The header of an array must match its bytes.
 """
 
 import io

@@ -1,7 +1,6 @@
 """The file around a model: a zip archive whose comment ends in the SHA-256 of all bytes before it, and what it says about the model.
 
-The checksum finds damage. A forger can compute it too, so nothing here believes what the archive says about its sizes: entries are
-unpacked in small steps, up to a limit.
+The checksum finds damage; a forger can compute it, so no size is believed: entries are unpacked in small steps, up to a limit.
 """
 
 import hashlib

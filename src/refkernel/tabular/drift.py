@@ -1,7 +1,6 @@
 """Drift: is new data still what training data were? Rows are counted block by block, and tested at the end.
 
-Numbers are tested by Kolmogorov and Smirnov's test against order statistics of the training values, categories by a chi-square test,
-shares of missing values by Fisher's exact test. Holm's rule corrects for the number of tests.
+Numbers by Kolmogorov and Smirnov's test, categories by a chi-square test, missing shares by Fisher's, corrected by Holm's rule.
 """
 
 from collections import Counter

@@ -1,9 +1,9 @@
 """How numbers and dates of a table are encoded. ``categories`` has the same for categories.
 
-A part learns from the normal training rows. ``encode`` gives its encoded columns, ``units`` their units (NaN: the detector standardises the
-column). ``violated`` is True for cells that contradict what all training rows agree on: another value of a constant, a missing value where
-none was missing, a number far outside of all others (see ``limits``), a category that was never seen where new ones are not to be expected.
-``graph`` gives the same in ONNX: missing numbers and dates (seconds since 1970, as doubles) are NaN there, missing categories empty texts.
+A part learns from the normal training rows. ``encode`` gives its columns, ``units`` their units (NaN: the detector standardises).
+``violated`` is True for cells that contradict what all training rows agree on: another value of a constant, a missing value where none was
+missing, a number beyond ``limits``, an unexpected category. ``graph`` gives the same in ONNX, where missing numbers and dates are NaN, and
+missing categories empty texts.
 """
 
 from collections.abc import Callable

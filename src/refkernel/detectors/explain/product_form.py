@@ -57,8 +57,7 @@ class ProductForm:
 
     def shapley(self, X: np.ndarray, feature: np.ndarray, count: int) -> np.ndarray:
         """Exact Shapley values (rows × count); ``feature`` is the number of each column's feature."""
-        t, w = nodes(count)
-        return self._added(X, feature, count, shapley_of_sums, shapley_of_pairs, (t, w))
+        return self._added(X, feature, count, shapley_of_sums, shapley_of_pairs, (nodes(count),))
 
     def path(self, X: np.ndarray, feature: np.ndarray, count: int) -> np.ndarray:
         """Aumann and Shapley's values along the path on which all exponents grow together from 0 (rows × count)."""
@@ -69,7 +68,7 @@ class ProductForm:
         size = np.abs(self.weight).sum() + (0.0 if self.pair is None else np.abs(self.pair).sum())
         return error_bound(nodes(count)[0].size, count) * float(size)
 
-    def _added(self, X: np.ndarray, feature: np.ndarray, count: int, sums: Loop, pairs: Loop, rule: tuple[np.ndarray, ...]) -> np.ndarray:
+    def _added(self, X: np.ndarray, feature: np.ndarray, count: int, sums: Loop, pairs: Loop, rule: tuple[Any, ...]) -> np.ndarray:
         X = X / self.unit
         terms = self.linear * X + self.curvature * X**2
         phi = np.zeros((len(X), count))

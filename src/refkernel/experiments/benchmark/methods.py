@@ -1,7 +1,4 @@
-"""The methods of the benchmark, each as its users would write it: nothing is tuned on any table.
-
-A method makes a model from a seed, scores rows (larger is more normal) and decides which it accepts.
-"""
+"""The methods of the benchmark, each as its users would write it: nothing is tuned on any table. Larger scores are more normal."""
 
 import importlib
 import importlib.util

@@ -1,7 +1,4 @@
-"""What the study compares: classifiers on reference strategies, and the alternatives in scikit-learn.
-
-Each alternative runs with its defaults and tuned by the same validation.
-"""
+"""What the study compares: classifiers on reference strategies, and scikit-learn's alternatives, by default and tuned."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
