@@ -84,10 +84,11 @@ def assert_same_outputs(model, session, X, exact, size=None):
     expected, predicted = model.decision_function(exact), model.predict(exact)
     size = np.ptp(expected) if size is None else size
     assert size > 1e-6, "these decisions are all alike, so that the law would say nothing"
-    label, scores = outputs(session, X)
+    label, scores, *p_value = outputs(session, X)
     assert (label.dtype, scores.dtype) == (np.int64, dtype)
     assert label.shape == scores.shape == (len(X), 1)
     final = model[-1] if isinstance(model, Pipeline) else model
+    assert [each.dtype for each in p_value] == [np.float64] * hasattr(final, "p_values")
     band = (SINGLE if isinstance(final, rk.AutoDetector) else TOLERANCE[dtype]) * size
     np.testing.assert_allclose(scores[:, 0], expected, rtol=0, atol=band)
     clear = np.abs(expected) > band
@@ -464,3 +465,111 @@ def test_columns_of_any_size_are_converted(model, scale):
     label, scores = scored(to_onnx(fitted, X), 2.0 * X)
     np.testing.assert_array_equal(label.ravel(), fitted.predict(2.0 * X))
     np.testing.assert_allclose(scores.ravel(), fitted.decision_function(2.0 * X), atol=1e-8)
+
+
+# p-values
+
+
+def assert_same_p_values(model, X, dtype, final=None):
+    """Equal, but for the calibration scores that the two scores of a row enclose: an independent count. Returns the share that is equal."""
+    final, X = final or model, X.astype(dtype)
+    exact = X.astype(np.float64)
+    _, scores, p_value = scored(to_onnx(model, X), X)
+    expected, n = model.p_values(exact), final._calibration_size()
+    assert (p_value.dtype, p_value.shape) == (np.float64, (len(X), 1))
+    pair = np.sort(np.column_stack([scores[:, 0].astype(np.float64), model.decision_function(exact)]), axis=1) + final.offset_
+    pair += np.array([-1, 1]) * 1e-6 * np.abs(pair)  # scores of single precision
+    held = np.sort(final._calibrating().scores)
+    enclosed = np.searchsorted(held, pair[:, 1], side="right") - np.searchsorted(held, pair[:, 0])
+    assert (np.abs(p_value[:, 0] - expected) <= (enclosed + 1e-6) / (n + 1)).all()
+    return np.mean(p_value[:, 0] == expected)
+
+
+DISCRETE = {
+    "three columns of few values": lambda rng, n: np.column_stack([rng.integers(0, 3, n), rng.integers(0, 2, n), rng.integers(0, 4, n)]),
+    "counts": lambda rng, n: rng.poisson(1.0, (n, 2)),
+    "99 % zeros": lambda rng, n: np.where(rng.random((n, 6)) < 0.03, 1.0, 0.0),
+    "one of eight rows": lambda rng, n: np.random.default_rng(9).normal(size=(8, 4))[rng.integers(0, 8, n)],
+}
+
+
+@each_type
+@pytest.mark.parametrize("draw", DISCRETE.values(), ids=DISCRETE)
+@pytest.mark.parametrize("n", [60, 300])
+def test_p_values_of_rows_that_repeat_equal_the_models(draw, n, dtype):
+    """Most calibration scores tie there: the last digits of single precision would move p-values by tenths, and scores by a hundredth."""
+    rng = np.random.default_rng(n)
+    X, new = (draw(rng, count).astype(dtype).astype(np.float64) for count in (n, 200))
+    rows = np.vstack([X, new, 2.0 * X[:20]])
+    fitted = rk.AutoDetector(0.2).fit(X)
+    _, scores, p_value = scored(to_onnx(fitted, X.astype(dtype)), rows.astype(dtype))
+    expected = fitted.decision_function(rows)
+    np.testing.assert_allclose(scores[:, 0], expected, rtol=0, atol=SINGLE * np.ptp(expected))
+    equal = p_value[:, 0] == fitted.p_values(rows)
+    assert equal[(rows[:, None] == X).all(axis=2).sum(axis=1) > 1].all()
+    assert equal.mean() > 0.97
+
+
+@each_type
+@pytest.mark.parametrize(("n", "d"), [(60, 3), (500, 5), (200, 60)])
+def test_p_values_of_auto_detectors_equal_theirs_where_no_calibration_score_is_between(dtype, n, d, samples):
+    X = samples(n, d, 0, offset=2.0)
+    rows = np.vstack([samples(500, d, 1, offset=2.0), X, 5.0 * X[:20]])
+    assert assert_same_p_values(rk.AutoDetector(0.2).fit(X), rows, dtype) > 0.99
+
+
+@each_type
+def test_p_values_of_pipelines_and_tables_equal_theirs(dtype, samples):
+    X, rows = samples(150, 3, 0), samples(300, 3, 1)
+    pipeline = make_pipeline(rk.TargetScaler(), rk.AutoDetector(0.2)).fit(X)
+    _, _, p_value = scored(to_onnx(pipeline, X.astype(dtype)), rows.astype(dtype))
+    given = rows.astype(dtype).astype(np.float64)
+    assert np.mean(p_value[:, 0] == pipeline[-1].p_values(pipeline[0].transform(given))) > 0.99
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": X[:, 0], "machine": rng.choice(["saw", "press"], 150), "count": rng.integers(0, 3, 150).astype(float)})
+    table = rk.TableDetector().fit(frame)
+    _, _, p_value = outputs(session_of(to_onnx(table)), frame.astype({"machine": object}))
+    assert np.mean(p_value[:, 0] == table.p_values(frame)) > 0.99
+    np.testing.assert_array_equal(table.p_values_of(table.score_samples(frame)), table.p_values(frame))
+
+
+@each_type
+@pytest.mark.parametrize("estimator", [rk.SVDD(), rk.OneClassSVM(RBF(1.0)), make_pipeline(rk.TargetScaler(), rk.SVDD())], ids=str)
+def test_split_conformal_detectors_of_double_precision_have_equal_p_values(estimator, dtype, samples):
+    """Also of the rows that calibrate, which tie, and in tables of few values. Labels and scores are the detector's."""
+    rng = np.random.default_rng(1)
+    for X in (samples(200, 3, 0, offset=2.0), rng.integers(0, 3, (200, 3)).astype(np.float64)):
+        X = X.astype(dtype).astype(np.float64)
+        fitted = rk.ConformalDetector(estimator, 0.1, method="split", random_state=0).fit(X)
+        rows = np.vstack([X, samples(300, 3, 1, offset=2.0).astype(dtype).astype(np.float64)])
+        graph = to_onnx(fitted, X.astype(dtype))
+        assert_same_decisions(fitted, graph, rows, dtype)
+        label, _, p_value = scored(graph, rows.astype(dtype))
+        np.testing.assert_array_equal(p_value[:, 0], fitted.p_values(rows))
+        np.testing.assert_array_equal(label[:, 0], fitted.predict(rows))
+
+
+def test_a_conformal_detector_of_an_auto_detector_converts(samples):
+    X = samples(200, 3, 0)
+    fitted = rk.ConformalDetector(rk.AutoDetector(0.2), 0.1, method="split", random_state=0).fit(X)
+    assert assert_same_p_values(fitted, samples(300, 3, 1), np.float64) > 0.99
+
+
+def test_what_a_graph_cannot_promise_is_refused(samples):
+    """Several models, steps of other packages, a table, a threshold for each group."""
+    X = samples(80, 3, 0)
+    frame = pd.DataFrame(X, columns=list("abc"))
+    for estimator, method, message in (
+        (rk.SVDD(), "cv", 'method="cv" scores a row by several models: fit it with method="split"'),
+        (rk.SVDD(), "loo", 'fit it with method="split"'),
+        (make_pipeline(StandardScaler(), rk.SVDD()), "split", "StandardScaler in a ConformalDetector cannot be converted"),
+        (make_pipeline(rk.TableEncoder(), rk.SVDD()), "split", "TableEncoder in a ConformalDetector cannot be converted"),
+    ):
+        fitted = rk.ConformalDetector(estimator, 0.1, method=method, random_state=0).fit(frame)
+        with pytest.raises(ValueError, match=message):
+            to_onnx(fitted)
+    groups = np.repeat(["saw", "press"], 40)
+    with pytest.raises(ValueError, match="AutoDetector has a threshold for each group, and an ONNX graph has one"):
+        to_onnx(rk.AutoDetector(0.1).fit(X, groups=groups))
+    with pytest.raises(ValueError, match="a threshold for each group"):
+        to_onnx(rk.TableDetector(false_alarm_rate=0.1, group_column="g").fit(frame.assign(g=groups)))

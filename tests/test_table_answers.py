@@ -528,7 +528,7 @@ def test_the_onnx_graph_answers_as_the_table_model(model, tmp_path):
     texts = X.select_dtypes(object).columns
     Z = X.assign(**{name: X[name].fillna("") for name in texts})
     session = onnxruntime.InferenceSession(rk.to_onnx(saved.model, Z).SerializeToString(), providers=["CPUExecutionProvider"])
-    label, decision = session.run(None, {name: Z[[name]].to_numpy() for name in Z})
+    label, decision = session.run(["label", "scores"], {name: Z[[name]].to_numpy() for name in Z})
     expected = saved.model.decision_function(X)
     np.testing.assert_allclose(decision.ravel(), expected, rtol=0, atol=(1e-3 if model == "auto" else 1e-9) * np.ptp(expected))
     np.testing.assert_array_equal(label.ravel(), saved.model.predict(X))

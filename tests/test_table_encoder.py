@@ -91,7 +91,7 @@ def test_the_graph_of_a_pipeline_answers_as_the_pipeline(detector):
     texts = {"machine": rows["machine"].fillna(""), "open": rows["open"].map({True: "true", False: "false"})}
     given = rows.assign(when=seconds, **texts)
     cells = {name: given[[name]].to_numpy(dtype=object if name in texts else np.float64) for name in given}
-    label, decision = session.run(None, cells)
+    label, decision = session.run(["label", "scores"], cells)
     expected = model.decision_function(rows)
     # AutoDetector is in single precision, and its root distances turn the rounding of sines, 1e-8, into 1e-4
     share = 2e-2 if isinstance(detector, rk.AutoDetector) else 1e-7
@@ -253,7 +253,7 @@ def graph_of(model):
 
     def run(rows):
         cells = {name: rows[[name]].fillna("").to_numpy(object) if rows[name].dtype == object else rows[[name]].to_numpy() for name in rows}
-        label, decision = session.run(None, cells)
+        label, decision = session.run(["label", "scores"], cells)
         return label.ravel(), decision.ravel()
 
     return run
@@ -353,6 +353,6 @@ def test_the_bound_on_contradictions_binds_in_scores_graphs_and_explanations():
     onnxruntime = pytest.importorskip("onnxruntime")
     graph = rk.to_onnx(detector, row).SerializeToString()
     session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
-    label, decision = session.run(None, {session.get_inputs()[0].name: row})
+    label, decision = session.run(["label", "scores"], {session.get_inputs()[0].name: row})
     np.testing.assert_allclose(decision.ravel(), score - detector.offset_, rtol=SINGLE)
     assert label.ravel()[0] == -1

@@ -18,6 +18,7 @@ import refkernel
 from .._core.distances import MODERATE, squared_norms
 from .._core.unwrap import unwrap
 from ..classifiers import SVDD, OneClassSVM
+from ..detectors.calibration.detector import TIE, ConformalDetector
 from ..detectors.explain.normal import dense
 from ..kernels import RBF, Laplacian, Linear, Polynomial, Product, Scaled, Sigmoid, Sum
 from ..maps import ReferenceKernel, ReferenceMap
@@ -49,16 +50,18 @@ except ImportError as error:
 def to_onnx(model: Any, X: Any = None, *, target_opset: int | dict[str, int] | None = None) -> ModelProto:
     """Convert a fitted model to an ONNX graph.
 
-    A detector has two outputs of shape (n_samples, 1): ``label`` (int64, +1 or -1) and ``scores``, its decision function. A transformer
-    has one, ``variable``. Decisions agree to 1e-5 of their range on float32 samples, to 1e-9 on float64 samples. Other steps of a
-    pipeline compute as skl2onnx writes them: for samples many deviations from 0, use :class:`TargetScaler`, or pass ``X`` as float64.
+    A detector has two outputs of shape (n_samples, 1): ``label`` (int64, +1 or -1) and ``scores``, its decision function. If it has
+    p-values, there is a third, ``p_value`` (float64). A transformer has one, ``variable``. Decisions agree to 1e-5 of their range on
+    float32 samples, to 1e-9 on float64 samples. Other steps of a pipeline compute as skl2onnx writes them: for samples many deviations
+    from 0, use :class:`TargetScaler`, or pass ``X`` as float64.
 
     Parameters
     ----------
     model : fitted estimator
-        A :class:`SVDD`, :class:`OneClassSVM`, :class:`AutoDetector`, :class:`ReferenceMap` or :class:`TargetScaler`, or
-        a scikit-learn pipeline of these and of steps that skl2onnx knows. A fitted search stands for its ``best_estimator_``. Kernels: RBF,
-        Laplacian, Linear, Polynomial, Sigmoid, for a classifier itself or under a reference map or kernel.
+        A :class:`SVDD`, :class:`OneClassSVM`, :class:`AutoDetector`, :class:`ReferenceMap` or :class:`TargetScaler`, or a scikit-learn
+        pipeline of these and of steps that skl2onnx knows; a ``ConformalDetector(method="split")`` around such models, without the
+        latter. A fitted search stands for its ``best_estimator_``. Kernels: RBF, Laplacian, Linear, Polynomial, Sigmoid, for a classifier
+        itself or under a reference map or kernel.
     X : array-like or DataFrame of shape (n_samples, n_features), optional
         Samples of the type that the graph should take: float32, float64 or integers. A DataFrame gives one input for each
         column. By default one input ``X`` of float32; for a model of ``refkernel fit`` one input of shape (n_samples, 1) for each
@@ -74,7 +77,8 @@ def to_onnx(model: Any, X: Any = None, *, target_opset: int | dict[str, int] | N
     Notes
     -----
     The graph of an AutoDetector holds n_samples × 200 × n_features differences. It computes in single precision, as the model does:
-    their scores differ by up to 1e-3 of their range.
+    their scores differ by up to 1e-3 of their range, and in most rows by 1e-7. p-values are equal but for the share of calibration scores
+    that the two scores of a row enclose, which is rarely more than one score. Where training rows repeat, ties stay ties.
 
     Examples
     --------
@@ -141,7 +145,8 @@ def _parse(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None
     for step in scope.operators.values():  # a detector gets doubles from our transformers: rounded features of a wide kernel cost digits
         if type(step.raw_operator).__module__.partition(".")[0] == "refkernel" and inputs[0] in list(step.outputs):
             inputs[0].type = DoubleTensorType()
-    for name, kind in (("label", Int64TensorType()), ("scores", real)):
+    p_value = [("p_value", DoubleTensorType())] if hasattr(model, "p_values") else []
+    for name, kind in (("label", Int64TensorType()), ("scores", real), *p_value):
         operator.outputs.append(scope.declare_local_variable(name, kind))
     return operator.outputs
 
@@ -150,6 +155,8 @@ def _shapes(operator: Any) -> None:
     """Check that the model fits its inputs, and set the shapes of its outputs."""
     model = operator.raw_operator
     check_is_fitted(model)
+    if len(getattr(model, "group_names_", ())):
+        raise ValueError(f"{type(model).__name__} has a threshold for each group, and an ONNX graph has one: fit it without groups.")
     if getattr(model, "kernel_", None) is not None and model.kernel_._pairwise:
         _check_kernel(model.kernel_)
     widths = [variable.get_second_dimension() for variable in operator.inputs]
@@ -172,11 +179,21 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     op, model, outputs = Graph(container.target_opset), operator.raw_operator, list(operator.outputs)
     takes_table = hasattr(model, "_graph_inputs")
     X = list(operator.inputs) if takes_table else op.Concat(*[op.doubles(variable) for variable in operator.inputs], axis=1)
-    found = GRAPHS[type(model)](op, model, X) if type(model) in GRAPHS else model._graph(op, X)
+    found = _graph(op, model, X)
+    results = [found]
     if len(outputs) > 1:
-        inside = op.GreaterOrEqual(found, op.numbers(0.0))
-        op.Where(inside, op.integers(1), op.integers(-1), output_names=[outputs[0]]).add_to(scope, container)
-    op.Cast(found, to=guess_proto_type(outputs[-1].type), output_names=[outputs[-1]]).add_to(scope, container)
+        results = [op.Where(op.GreaterOrEqual(found, op.numbers(0.0)), op.integers(1), op.integers(-1)), found]
+    if len(outputs) > 2:
+        scores = model._calibration()[0] if isinstance(model, ConformalDetector) else model.calibration_ - TIE
+        at_most = op.doubles(op.rows_below(scores - model.offset_, found))
+        results.append(op.Div(op.Add(at_most, op.numbers(1.0)), op.numbers(len(scores) + 1.0)))
+    for result, output in zip(results, outputs, strict=True):
+        op.Cast(result, to=guess_proto_type(output.type), output_names=[output]).add_to(scope, container)
+
+
+def _graph(op: Graph, model: Any, X: Node) -> Node:
+    """The model's own graph."""
+    return GRAPHS[type(model)](op, model, X) if type(model) in GRAPHS else model._graph(op, X)
 
 
 def _target_scaler(op: Graph, scaler: TargetScaler, X: Node) -> Node:
@@ -208,11 +225,28 @@ def _classifier(op: Graph, model: SVDD | OneClassSVM, X: Node) -> Node:
     return op.Add(score, op.numbers(description.score(shift, 0.0, model._quadratic) - model.offset_))
 
 
+def _conformal(op: Graph, detector: ConformalDetector, X: Node) -> Node:
+    """The scores of the one model, less the threshold."""
+    held_out: Any = detector.models_
+    if len(getattr(held_out, "models", ())) != 1:
+        raise ValueError(f'ConformalDetector with method="{detector.method_}" scores a row by several models: fit it with method="split".')
+    before, final = unwrap(held_out.models[0])
+    for step in (*before, final):
+        if hasattr(step, "_graph_inputs") or not (type(step) in GRAPHS or hasattr(step, "_graph")):
+            raise ValueError(
+                f"{type(step).__name__} in a ConformalDetector cannot be converted to ONNX: see to_onnx for the models that can."
+            )
+        X = _graph(op, step, X)
+    score = op.Mul(op.Add(X, op.numbers(final.offset_)), op.numbers(held_out.sign))
+    return op.Sub(score, op.numbers(detector.offset_))
+
+
 GRAPHS: dict[type, Callable[[Graph, Any, Node], Node]] = {
     TargetScaler: _target_scaler,
     ReferenceMap: lambda op, fitted, X: _features(op, fitted, _values(op, fitted.kernel_, X, dense(fitted.references_))),
     SVDD: _classifier,
     OneClassSVM: _classifier,
+    ConformalDetector: _conformal,
 }
 """Models of kernels, and the function ``(op, model, X)`` that builds the graph of each."""
 

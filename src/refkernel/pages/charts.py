@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core.validation import OUTLIER
-from ..detectors.calibration import FalseAlarmBand
 from ..detectors.explain.normal import Normal
 from ..tabular.card import PERCENT
 from ..tabular.drawing import GRID, region_of
@@ -35,12 +34,16 @@ def known_scores(saved: SavedModel) -> tuple[str, np.ndarray]:
 def thresholds(saved: SavedModel, scores: np.ndarray, kinds: np.ndarray | None) -> dict[str, Any]:
     """The steps of a slider from few to many flagged rows, and the number of the model's own among them.
 
-    A step is a score, the share of new normal rows (or of training rows) below it with its interval, and the table's rows that it flags.
+    A step is a score, the share of new normal rows (or of training rows) below it with its bounds, and the table's rows that it flags. All
+    bounds hold together, so that they still hold for the step that is picked after looking; ``wrong`` bounds the flagged rows' normal ones.
     """
     own, (basis, trained) = float(saved.model.offset_), known_scores(saved)
+    wrong = np.empty(0)
     found: list[tuple[Any, ...]]
     if basis == "new":
-        found = _promised(trained, own)
+        band = saved.model._final.false_alarm_band()
+        places, rates = _promised(trained, own)
+        found, wrong = list(zip(places, rates, *band.at(places), strict=True)), band.wrong_share(np.sort(scores))
     elif basis == "training":
         places = np.unique(np.append(trained[PERCENT <= 100 * HIGHEST_RATE], own))
         found = [(score, float(np.interp(score, trained, PERCENT / 100)), None, None) for score in places]
@@ -54,22 +57,20 @@ def thresholds(saved: SavedModel, scores: np.ndarray, kinds: np.ndarray | None) 
         if kinds is not None:
             rows |= {"false_alarms": flagged[kinds == 1], "caught": flagged[kinds == OUTLIER]}
         counts = {name: int(chosen.sum()) if scores.size and chosen is not None else None for name, chosen in rows.items()}
-        steps.append({"score": float(score), "rate": rate, "low": low, "high": high, **counts})
+        worst = float(wrong[counts["flagged"] - 1]) if wrong.size and counts["flagged"] else None
+        steps.append({"score": float(score), "rate": rate, "low": low, "high": high, "wrong": worst, **counts})
     nearest = min(range(len(steps)), key=lambda i: (abs(steps[i]["score"] - own), steps[i]["score"]))
     return {"steps": steps, "own": nearest, "basis": basis}
 
 
-def _promised(calibration: np.ndarray, own: float) -> list[tuple[Any, ...]]:
-    """(score, rate, low, high) at order statistics of left-out training rows: the k-th of n flags k / (n + 1) of new normal rows.
-
-    The bounds hold for all steps together, so that they still hold for the one that is picked after looking.
-    """
+def _promised(calibration: np.ndarray, own: float) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and rates at order statistics of left-out training rows: the k-th of n flags k / (n + 1) of new normal rows."""
     n = calibration.size
     most = max(1, int(HIGHEST_RATE * (n + 1)))
     spaced = np.geomspace(1, most, MOST_STEPS).round().astype(int)
     ranks = np.unique([*spaced, np.searchsorted(calibration, own) + 1, *(range(1, most + 1) if most <= MOST_STEPS else ())])
-    kept = calibration[ranks[ranks <= n] - 1]
-    return list(zip(kept, ranks[ranks <= n] / (n + 1), *FalseAlarmBand(calibration).at(kept), strict=True))
+    ranks = ranks[ranks <= n]
+    return calibration[ranks - 1], ranks / (n + 1)
 
 
 def score_chart(trained: np.ndarray, scores: np.ndarray, kinds: np.ndarray | None) -> dict[str, Any]:

@@ -141,7 +141,8 @@ def _tiles(watch: Watch, steps: dict[str, Any], drift: Drift | None, agreement: 
         tiles.append((f"{watch.rows:,}", "rows"))
         tiles.append((f"{step['flagged']:,}", f"flagged ({percent(step['flagged'] / watch.rows)})"))
     if step["low"] is not None:
-        interval = f"{100 * step['low']:.2g} to {100 * step['high']:.2g} %"
+        low, high = watch.saved.model.false_alarm_interval_
+        interval = f"{100 * low:.2g} to {100 * high:.2g} %"
         tiles.append((percent(step["rate"]), f"of new normal rows are flagged, expected (90 % interval {interval})"))
     if agreement and agreement["auroc"] is not None:
         tiles.append((f"{agreement['auroc']:.3f}", f"AUROC, {agreement['column']} = {agreement['target']} against all others"))

@@ -250,7 +250,9 @@ function choose(number) {
   slider.setAttribute("aria-valuetext", `score ${step.score.toPrecision(4)}` + (step.rate === null ? "" : `, ${percent(step.rate)}`));
   tell("out-score", step.score.toPrecision(5) + (current === data.thresholds.own ? " (the model’s own)" : ""));
   if (step.rate !== null) tell("out-rate", percent(step.rate));
-  if (step.low !== null) tell("out-interval", `${percent(step.low)} to ${percent(step.high)}, whichever threshold you pick (95 %)`);
+  const bounds = step.low ? `${percent(step.low)} to ${percent(step.high)}` : `at most ${percent(step.high)}`;
+  if (step.low !== null) tell("out-interval", `${bounds}, whichever threshold you pick (95 %)`);
+  tell("out-wrong", step.wrong === null ? "–" : step.wrong < 1 ? `at most ${percent(step.wrong)}` : "not known");
   if (step.flagged !== null) tell("out-flagged", ofRows(step.flagged, data.rows));
   if (step.false_alarms !== null) tell("out-false", ofRows(step.false_alarms, data.normal_rows));
   if (step.caught !== null) tell("out-caught", ofRows(step.caught, data.other_rows));

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from .._core.text import percent
 from .._core.types import MatrixLike
 from .._core.unwrap import detector_of
 from .._core.validation import target_mask
@@ -28,6 +29,8 @@ class ScoreDistributionDisplay(Display):
         The title of the axes.
     bins : int, default=30
         The approximate number of bins over the range of decision values; no bin crosses the threshold.
+    highest_rate : float, optional
+        A bound of the threshold's false-alarm rate, for the legend; ``from_estimator`` takes it from ``false_alarm_band``.
 
     Attributes
     ----------
@@ -52,6 +55,7 @@ class ScoreDistributionDisplay(Display):
     is_target: np.ndarray
     title: str = ""
     bins: int = 30
+    highest_rate: float | None = None
 
     @classmethod
     def from_estimator(
@@ -72,7 +76,9 @@ class ScoreDistributionDisplay(Display):
         """
         decisions = decisions_of(model, X)
         is_target = target_mask(decisions, y)
-        display = cls(decisions=decisions, is_target=is_target, title=type(detector_of(model)).__name__, bins=bins)
+        final = detector_of(model)
+        high = final.false_alarm_band().at(p_value=final.false_alarm_rate_)[1] if hasattr(final, "false_alarm_band") else None
+        display = cls(decisions=decisions, is_target=is_target, title=type(final).__name__, bins=bins, highest_rate=high)
         return display.plot(ax, legend=legend)
 
     def _draw(self) -> list[Any]:
@@ -88,7 +94,8 @@ class ScoreDistributionDisplay(Display):
                 share = 100.0 * np.histogram(values, edges)[0] / values.size
                 label = f"{kind}: {np.sum((values >= 0) == (verb == 'accepted'))} of {values.size} {verb}"
                 self.histograms_[kind] = self.ax_.stairs(share, edges, fill=True, linewidth=1.4, label=label, **style)
-        self.threshold_ = self.ax_.axvline(0.0, color=INK, ls="--", lw=1.4, label="threshold")
+        bound = "" if self.highest_rate is None else f": rejects at most\n{percent(self.highest_rate)} of new normal rows (95 %)"
+        self.threshold_ = self.ax_.axvline(0.0, color=INK, ls="--", lw=1.4, label=f"threshold{bound}")
         self.ax_.set(xlabel="decision value (accepted if ≥ 0)", ylabel="share of the kind (%)", title=self.title)
         return self._labelled()
 

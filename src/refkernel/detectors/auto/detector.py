@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..._core.distances import moderate_unit
-from ..._core.file_rules import FEATURES, Array, Items, Number, Part, Rule
+from ..._core.file_rules import FEATURES, Array, Flag, Items, Number, Part, Rule
 from ..._core.rows import TrainingRows, training_rows
 from ..._core.types import RandomStateLike
 from ..._core.validation import as_labels, is_number, validate_data
@@ -143,6 +143,7 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         "_weights": Array(("q",)),
         "_evidence": Items(Part(Evidence), size="q"),
         "_model": Part(Descriptions),
+        "_is_split": Flag(),
     }
 
     def _file_problem(self, sizes: dict[str, int]) -> str | None:
@@ -229,6 +230,7 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         training = Training(normal, units, parts, share == 0, without and _renumbered(without, number), self.verbose, place)
         kept = self._trimmed(training, share, random_state) if share else np.arange(n)
         held, described = self._learn(training, kept, random_state)
+        self._is_split = share == 0 and not np.isin(held.rows, described).any()
         readmitted = self._readmitted(training, kept, described, len(held.rows) / len(kept), share)
         self._judge(normal[kept], held, rows.X[rows.outliers], random_state)
         evidence = np.concatenate([held.evidence(self._weights), self._combined(readmitted.scores)])

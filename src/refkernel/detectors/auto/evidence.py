@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator
 
 from ..._core.file_rules import Array, Number, Rule
 
+TIE = 1e-6  # scores as near as this to one that repeats are its equals but for single precision, which sums in another order elsewhere
 TAIL = 0.1  # the share of the rows whose excess over the rest measures the tail beyond the highest
 
 
@@ -20,10 +21,10 @@ class Evidence(BaseEstimator):
 
     def fit(self, held: np.ndarray) -> Self:
         """Sort the scores of rows that their description has not seen."""
-        n = len(held)
-        self.at_, count = np.unique(held, return_counts=True)
-        self.value_ = -np.log((_as_high(count) + 1.0) / (n + 1.0))
-        self.unit_ = _tail(self.at_[-1], held)
+        low, high, count, _ = _values(held)
+        self.at_, first = np.unique(np.column_stack([low, high]), return_index=True)
+        self.value_ = -np.log((_as_high(count) + 1.0) / (len(held) + 1.0)).repeat(2)[first]
+        self.unit_ = _tail(held.max(), held)
         return self
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
@@ -40,17 +41,35 @@ class Evidence(BaseEstimator):
         n = len(held)
         if n == 1:
             return np.zeros(1)
-        at, place, count = np.unique(held, return_inverse=True, return_counts=True)
+        start, end, count, place = _values(held)
         as_high, alone = _as_high(count), count == 1
         value = -np.log(as_high / n)  # where others score the same: one row fewer is as high, and there is one row fewer
         low, high = value[:-2], -np.log((as_high[2:] + 1.0) / n)
-        between = low + (high - low) * (at[1:-1] - at[:-2]) / (at[2:] - at[:-2])
+        between = low + (high - low) * (start[1:-1] - end[:-2]) / (start[2:] - end[:-2])
         found = value.copy()
         found[1:-1] = np.where(alone[1:-1], between, value[1:-1])
         if alone[-1]:
             others = np.delete(held, held.argmax())
-            found[-1] = value[-2] + np.log1p((at[-1] - at[-2]) / _tail(at[-2], others)) if len(at) > 1 else 0.0
+            found[-1] = value[-2] + np.log1p((start[-1] - end[-2]) / _tail(others.max(), others)) if len(start) > 1 else 0.0
         return found[place]
+
+
+def _values(held: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The values of rows in ascending order: the ends of each, how many rows have it, and the number of each row's value.
+
+    Values that are near to one that repeats are one value, and a bit more on both sides: what equal rows get elsewhere is inside.
+    """
+    at, place, count = np.unique(held, return_inverse=True, return_counts=True)
+    width = TIE * np.maximum(1.0, np.abs(at))
+    apart = (np.diff(at) > width[1:]) | (np.maximum(count[1:], count[:-1]) == 1)
+    begins = np.concatenate([[True], apart])
+    first = np.flatnonzero(begins)
+    count = np.add.reduceat(count, first)
+    low, high = at[first], at[np.append(first[1:], len(at)) - 1]
+    beside, room = np.where(count > 1, width[first], 0.0), (low[1:] - high[:-1]) / 3.0
+    low[1:] -= np.minimum(beside[1:], room)
+    high += np.minimum(beside, np.append(room, np.inf))
+    return low, high, count, (np.cumsum(begins) - 1)[place]
 
 
 def _as_high(count: np.ndarray) -> np.ndarray:

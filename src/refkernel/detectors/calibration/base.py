@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..._core.file_rules import Array, Rule
 from ..._core.text import named
 from ..._core.threshold import ThresholdMixin, finite_scores
+from ..._core.unwrap import detector_of
 from ..._core.validation import as_labels
 from ...large import as_source, is_source
 from .band import FalseAlarmBand
@@ -199,14 +200,18 @@ class SelectMixin(ThresholdMixin):
         Parameters
         ----------
         confidence : float in (0, 1), default=0.95
-            The probability that all bounds hold, over the rows that calibrate.
+            The probability that all bounds hold, over the rows that calibrate; at most 0.999.
 
         Returns
         -------
         FalseAlarmBand
-            ``at(threshold)`` gives the bounds of the rate at which rows with a lower ``score_samples`` are flagged.
+            ``at(threshold)`` gives the bounds of the rate at which rows with a lower ``score_samples`` are flagged, ``at(p_value=p)`` for
+            those with a p-value of at most p. Where folds calibrate, the lower bounds are 0; where several models score a row
+            (ConformalDetector with "cv" or "loo"), thresholds must be p-values.
         """
-        return FalseAlarmBand(np.sort(calibrating(self).scores), confidence)
+        held, final = calibrating(self), detector_of(self)
+        split, worth = getattr(final, "_is_split", getattr(final, "method_", "") == "split"), getattr(final, "calibration_worth_", 1.0)
+        return FalseAlarmBand(np.sort(held.scores), confidence, has_lower=split, by_score=not held.model.any(), worth=worth)
 
     def _calibration_size(self) -> int:
         """The number of rows that calibrate."""
