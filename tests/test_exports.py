@@ -428,3 +428,21 @@ def test_score_reads_as_fit_was_told_to_unless_it_is_told_otherwise(tmp_path):
     (tmp_path / "bare.csv").write_text(lines(*frame.to_numpy()), encoding="utf-8")
     run(f"fit bare.csv --out bare.rk --no-header {way_out}", tmp_path)
     assert "140 rows" in run("score bare.rk bare.csv --out s.csv", tmp_path)
+
+
+def test_a_contradiction_names_its_own_cause_and_counts_each(tmp_path):
+    """180 °C is too far, whatever else is missing in the file."""
+    frame = seeds().iloc[:, :3].round(3)
+    frame.iloc[5, 0] = np.nan
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    run("fit d.csv --out m.rk", tmp_path)
+    frame.iloc[[7], 0], frame.iloc[9, [0, 1]] = 1e4, np.nan
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    said = run("score m.rk new.csv --out s.csv", tmp_path)
+    found = re.search(r"area contradicts all of training in (\S+) rows?: (.*?)\. That", said)
+    assert "a value far outside" in found[2]
+    first = frame.copy()
+    first.iloc[9, :2] = 14.0
+    first.to_csv(tmp_path / "new.csv", index=False)
+    said = run("score m.rk new.csv --out s.csv", tmp_path)
+    assert "area contradicts all of training in 1 row: a value far outside" in said
