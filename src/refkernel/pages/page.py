@@ -18,7 +18,7 @@ from ..tabular.detector import TableDetector
 from ..tabular.drawing import times
 from ..tabular.drift import ColumnDrift, Drift, NumbersCount
 from ..tabular.frames import check_names as check_frame
-from ..tabular.readers import ReadOptions, open_table
+from ..tabular.readers import ReadOptions
 from ..tabular.readers.values import Marks
 from ..tabular.scoring import SavedModel, check_names, decide
 from ..tabular.summary import Kept, Watch, labels_for
@@ -57,7 +57,7 @@ def report_file(
     watch = Watch(saved, worst=MOST_WORST, spread=MOST_POINTS)
     marks = Marks()
     if data is not None:
-        table = open_table(data, options)
+        table = saved.open(data, options)
         check_names(table, saved, [])
         watch.labels = labels_for(saved, table.names, target_column, target)
         with one_blas_thread():
