@@ -118,6 +118,8 @@ def _learn_date(
         return None
     seconds, wrong = dates(cells, form)
     if wrong.any():
+        if are_days_in_digits(column):  # numbers, then
+            return None
         raise _unlike(column, wrong, cells, 0, f"hold dates or times ({form})", _ways(name))
     if is_unclear:
         first, order = cells[cells == cells][0], "day/month/year" if form.startswith("%d") else "month/day/year"
