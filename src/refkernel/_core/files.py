@@ -44,8 +44,8 @@ else:
 def replacing(path: StrPath, what: str = "The file") -> Iterator[Path]:
     """Yield a temporary path in the same folder; when the block ends, the file there is flushed to disk and replaces ``path``.
 
-    Create the file inside the block, and close it before the block ends. An error about this file (a full disk, no permission)
-    names ``path`` and begins with ``what``; all other errors pass through unchanged. A symbolic link is followed, not replaced.
+    Create the file inside the block, and close it there. An error about this file names ``path`` and begins with ``what``; all others pass
+    through unchanged. A symbolic link is followed, not replaced.
     """
     goal = Path(os.path.realpath(path))
     own = f".{zlib.crc32(goal.name.encode(errors='surrogateescape')):08x}"  # names that are as long as they may be leave no room for more

@@ -24,8 +24,8 @@ LABEL_ENCODER = 2  # the version of ONNX's operator: the first that takes texts 
 class CategoryPart(BaseEstimator):
     """A category: one column for each frequent level, one that all rare levels share, and one for missing cells where training had some.
 
-    A level that was never seen counts as a rare one, and as new. It contradicts training where it is not to be expected: where at most a
-    share ``unexpected`` of the training rows is alone in its level, which estimates how often new rows bring new levels (Good and Turing).
+    A level never seen counts as rare and new. It contradicts training where at most a share ``unexpected`` of the rows is alone in its
+    level, which estimates how often new rows bring new levels (Good and Turing).
     """
 
     kind = CATEGORY

@@ -37,10 +37,10 @@ Encoded: TypeAlias = tuple[list[Any], Any, Any]  # a graph's encoded columns, it
 class NumbersPart(BaseEstimator):
     """All columns of numbers at once: their values or medians, and flags for missing cells where training had some.
 
-    Another value of a constant contradicts training where it is not to be expected: where at most a share ``UNEXPECTED`` of the training
-    rows, or a single one, is alone with a value in a column that is otherwise constant. New rows are so about as often (Good and Turing).
-    Elsewhere, as in tables of counts of rare words, constants are columns like others. So it is with missing cells, and with numbers far
-    outside: where many rows are alone with one, all columns have flags, and none has limits.
+    Another value of a constant contradicts training where at most a share ``UNEXPECTED`` of the training rows, or a single one, is alone
+    with a value in an otherwise constant column: new rows are so about as often (Good and Turing). Elsewhere, as in counts of rare words,
+    constants are columns like others. So it is with missing cells, and with numbers far outside: all columns then have flags, and none
+    limits.
     """
 
     kind = NUMBER
