@@ -20,7 +20,6 @@ from ..exceptions import ResultsError
 from .types import StrPath
 
 ABANDONED = 3600.0  # seconds after which a temporary file that nobody writes to is what a killed process left
-
 HELD = (errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK, errno.EDEADLK)  # error codes that mean that another process holds the lock
 
 if os.name == "nt":

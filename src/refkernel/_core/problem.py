@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 SUM_PRECISION = 1e-12  # the relative precision of sums of weights and of their products with the kernel
-NEGATIVE_MARGIN = 1e-8
-"""Outliers must lie this far outside the ball, as a share of the kernel's size. Otherwise free targets and free outliers would both
-lie on the boundary, and no threshold would separate them. Half of it exceeds the solver's default tolerance and rounding."""
+NEGATIVE_MARGIN = 1e-8  # outliers must lie this share of the kernel's size outside: twice what the solver leaves, so a threshold separates
 
 
 @dataclass(frozen=True)

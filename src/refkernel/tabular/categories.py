@@ -10,10 +10,7 @@ from .._core.file_rules import Flag, Items, Number, Rule, Text
 from .columns import CATEGORY, UNEXPECTED, ColumnProfile, counted_levels
 from .numbers import Encoded
 
-LEVEL_UNIT = 2.0
-"""Two categories are 2 / LEVEL_UNIT = 1 apart, whatever their frequency, about as far as two rows are in a number on average (1.13 standard
-deviations). On eight real tables with planted errors, units from 1 to 3 give the same AUROC within half a point."""
-
+LEVEL_UNIT = 2.0  # categories are then 1 apart, about as far as rows are in a number; units from 1 to 3 rank planted errors alike
 NEW_UNIT = 1.0  # A category that was never seen is 1 / NEW_UNIT farther away than the rare ones, where training makes new ones likely
 NEARLY_NO_UNIT = 1e6  # the same for a detector that scales by itself: left-out rows tell it how unusual new categories are
 FEWEST = 10  # A category in fewer training rows shares a column with all others that are as rare

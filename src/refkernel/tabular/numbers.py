@@ -23,10 +23,7 @@ SQUARED_MISSING_UNIT = 0.5  # the same where distances are squared: cells within
 CYCLE_UNIT = float(np.sqrt(2.0))  # of sine and cosine, for each unit of their spread: times are as far apart as normal numbers on average
 SQUARED_CYCLE_UNIT = 1.0  # the same where columns are standardised: sine and cosine have a variance of 1 together, as a number has
 LEAST_SPREAD = 0.1  # times that all training rows agree on within half an hour of a day are no narrower than this
-REACH = 1.0
-"""Numbers farther than this many ranges of the training values beyond the smallest or largest of them contradict training. Of new rows like
-200 training rows, fewer than 1 in 10,000 are so far out, be they normal, exponential, log-normal or Laplacian."""
-
+REACH = 1.0  # numbers this many ranges beyond training's contradict it: of rows like 200 training rows, fewer than 1 in 10,000 do
 FEW_VALUES = 20  # A range of n values underestimates what is normal: ranges of few values reach 1 + FEW_VALUES / n times as far
 DAY, YEAR = 86_400.0, 365.2425 * 86_400.0
 DAYS_OF_WEEK, DAYS_OF_TWO_MONTHS = 7, 60
