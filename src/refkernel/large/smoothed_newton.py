@@ -25,7 +25,7 @@ from .block_sums import Point, Screen, Sums, blended, carried, judged, screened,
 from .rows import Rows
 
 SHRINK = 0.3  # the band's width from one step to the next
-SAMPLE = 1 << 13  # rows that the search starts with; of a large problem, at most so many are kept near the boundary
+SAMPLE = 1 << 13  # rows that the search starts with; of a large problem, at most as many are kept near the boundary
 MANY = 4 * SAMPLE  # with more rows, a start on a sample pays
 FEW = 768  # rows that the pair solver finishes: it holds their kernel matrix whole (5 MB)
 ROWS_PER_FEATURE = 3  # this many rows for each feature stay near the boundary: an optimum may have one free weight more than features
