@@ -109,7 +109,7 @@ def naming(path: StrPath, what: str, temporary: Path | None = None) -> Iterator[
 
 @contextmanager
 def only_writer(folder: Path, name: str, way_out: str = "Name another folder") -> Iterator[None]:
-    """Lock a folder while the block runs, until the process ends; the file stays, or another one that opens it would not be kept out."""
+    """Lock a folder while the block runs, or raise ResultsError if another run holds it. The file stays: others may have it open."""
     path = folder / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
