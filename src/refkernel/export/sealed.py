@@ -44,10 +44,7 @@ SMALL_BYTES = 2**26
 MAX_RATIO = 20  # above 64 MB, contents may be this many times the file; ``seal`` leaves uncompressed what would shrink more
 SMALL_JSON_BYTES = 2**24
 MAX_JSON_BYTES = 2**27
-MAX_JSON_RATIO = 100
-"""Limits of the schema, which describes the objects, and of the metadata. Python needs up to 20 times their size to hold them. The
-schema of a search over 10,000 candidates takes 23 MB, and a fiftieth of that in the file."""
-
+MAX_JSON_RATIO = 100  # of schema and metadata: Python needs 20 times their size; a search over 10,000 candidates: 23 MB, 50 times its file
 STEP = 1 << 16  # bytes that are unpacked at a time
 
 
