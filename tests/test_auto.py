@@ -123,25 +123,6 @@ def test_a_tree_ends_where_rows_cannot_be_halved():
     assert (tree.leaves(Z) < len(tree.members_)).all()
 
 
-def test_compiled_loops_equal_their_python_source():
-    rng = np.random.default_rng(0)
-    R, x = single(rng.normal(size=(3, 9))), single(rng.normal(size=3))
-    ends = []
-    for plain in (False, True):
-        run = (lambda f: getattr(getattr(f, "__wrapped__", f), "py_func", f)) if plain else (lambda f: f)
-        D, k, K, packed, out = np.empty(9, np.float32), np.empty(9, np.float32), np.zeros((9, 9)), np.empty(45, np.float32), np.empty(1)
-        run(loops.distances)(x, R, 0.5, D)
-        run(loops.kernel_values)(D, 0.2, k)
-        run(loops.kernel_matrix)(R, 0.5, 0.2, RIDGE, K)
-        run(loops.factorise)(K)
-        run(loops.inverse)(K, packed)
-        run(loops.explained)(x[None], np.zeros(1, np.intp), np.zeros(1, np.intp), R[None], packed[None], 0.5, 0.2, out)
-        ends.append((D, k, np.tril(K), packed, out))
-    for compiled, plain in zip(*ends, strict=True):
-        np.testing.assert_allclose(compiled, plain, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(ends[0][1], np.exp(-0.2 * ends[0][0]), rtol=3e-7)
-
-
 def test_kernel_values_fade_to_0():
     D, k = single([0.0, 1e-30, 80.0, 1e5, 1e30]), np.empty(5, np.float32)
     loops.kernel_values(D, 1.0, k)

@@ -10,8 +10,13 @@ from scipy.stats import chi2_contingency, fisher_exact, ks_2samp
 import refkernel as rk
 from refkernel.detectors.calibration.promise import holm
 from refkernel.tabular import ColumnProfile
-from refkernel.tabular.columns import ALL_KNOTS, FEWEST_KNOTS, MOST_KNOTS
+from refkernel.tabular.columns import ALL_KNOTS, CATEGORY, FEWEST_KNOTS, MOST_KNOTS, counted_levels
 from refkernel.tabular.drift import LEVEL, CategoriesCount, DriftMonitor, NumbersCount, same_levels
+
+
+def of_categories(name, cells):
+    levels, counts = counted_levels(cells)
+    return ColumnProfile(name, CATEGORY, rows=len(cells), missing=len(cells) - sum(counts), levels=levels, counts=counts)
 
 
 def drift_of(old, new, scores=None, new_scores=None, blocks=1):
@@ -121,7 +126,7 @@ def test_rare_levels_count_as_one_and_do_not_call_drift_by_themselves():
 
 
 def counted(old, new, blocks=1):
-    monitor = DriftMonitor([ColumnProfile.of_numbers("a", old[0]), ColumnProfile.of_categories("b", old[1])])
+    monitor = DriftMonitor([ColumnProfile.of_numbers("a", old[0]), of_categories("b", old[1])])
     for part in np.array_split(np.arange(len(new[0])), blocks):
         monitor.add([column[part] for column in new])
     return monitor
@@ -170,7 +175,7 @@ def test_profiles_of_the_encoder_are_those_of_single_columns():
     frame = mixed(3_000, 0)
     for found in rk.TableEncoder().fit(frame).columns:
         cells = frame[found.name].to_numpy()
-        expected = ColumnProfile.of_categories(found.name, cells) if found.levels else ColumnProfile.of_numbers(found.name, cells)
+        expected = of_categories(found.name, cells) if found.levels else ColumnProfile.of_numbers(found.name, cells)
         assert found.as_dict() == expected.as_dict()
         assert str(found) == str(expected)
 

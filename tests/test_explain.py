@@ -221,7 +221,7 @@ def test_200_features_are_explained_within_the_error_bound_by_fewer_nodes():
     t, w = np.polynomial.legendre.leggauss(100)
     exact = np.zeros((3, 200))
     columns = np.ascontiguousarray(form.centres.T)
-    shapley_of_sums(new, columns, form.rate, np.arange(200), form.weight, 0.5 * (1.0 + t), 0.5 * w, exact)
+    shapley_of_sums(new, columns, form.rate, np.arange(200), form.weight, (0.5 * (1.0 + t), 0.5 * w), exact)
     np.testing.assert_allclose(why.values, exact, atol=why.error_bound + 1e-14)
     np.testing.assert_allclose(why.scores, model.score_samples(new), atol=1e-12)
 

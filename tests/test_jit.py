@@ -131,6 +131,25 @@ def test_nothing_fails_where_no_folder_can_be_written(package, nobody):
         assert run(CALL, package.parent, *nobody, HOME="/nonexistent", NUMBA_CACHE_DIR=str(given))[:2] == ("10", saved)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of files are POSIX's")
+def test_a_full_disk_costs_a_warning(package):
+    """Functions are compiled and called, though no file can hold their code; one warning says why."""
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)); "
+    printed, saved, _, said = run(full + CALL, package.parent)
+    assert (printed, saved) == ("10", 0)
+    assert said.count("Compiled code cannot be cached") == 1
+
+
+def test_a_cache_that_cannot_be_read_is_compiled_again(package, nobody):
+    """Whoever may write the folder, but not read its files, replaces them."""
+    run(CALL, package.parent)
+    cache = package / "__pycache__"
+    cache.chmod(0o777)
+    for file in cache.glob("*.nbi"):
+        file.chmod(0)
+    assert run(CALL, package.parent, *nobody)[::3] == ("10", "")
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True

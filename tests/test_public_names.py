@@ -15,15 +15,18 @@ PUBLIC = {
         "model_selection plot pseudo_outliers read_about references report save sources suspects to_onnx windows "
     ),
     "calibration": "ConformalDetector FalseAlarmBand Promise least_rate needed_samples promise",
+    "datasets": "DataError DownloadError N_SPLITS Split Task list_tasks load_task",
     "exceptions": "DataError DegenerateSolutionWarning DownloadError FarSamplesWarning ModelFileError ResultsError TableError",
     "kernels": "Function Kernel KernelLike Laplacian Linear Pairwise Polynomial Precomputed Product RBF Scaled Sigmoid Sum as_kernel",
     "metrics": "gmean_score gmean_scorer tpr_at_tnr_score tpr_at_tnr_scorer true_rates",
     "model_selection": "Formulation OneClassGridSearch decision_paths",
+    "plot": "DecisionRegionDisplay ExplanationDisplay PathDisplay ScoreDistributionDisplay SeriesDisplay SpectrumDisplay",
     "pseudo_outliers": "Box Given NeighbourNoise PermutedColumns PseudoOutliers PushedOutward Sum SwappedColumns as_pseudo_outliers",
     "references": (
         "Auto FarthestFirst GENERATED Given KMeans LeverageScores Negatives Normal NormalLike Pushed References ReferencesLike Shell "
         "Strategy Subset Sum Training Uniform as_strategy case"
     ),
+    "sources": "open_source",
 }
 
 REMOVED = {
@@ -33,6 +36,7 @@ REMOVED = {
     "model_selection": "Samples",
     "pseudo_outliers": "NAMES",
     "references": "CASES NAMES NEGATIVES_OPTIONS TrainingRows leverage_scores negatives_option",
+    "sources": "open",
 }
 
 KERNEL_MEMBERS = "accepts_sparse against features landmarks narrow pairwise positive_definite precision resolve sums thread_safe vanishes"

@@ -327,7 +327,7 @@ def all_rows():
 @pytest.mark.parametrize("block_entries", [1, 40, 1 << 17])
 def test_dense_features_and_cached_rows_agree(seed, capacity, block_entries, all_rows, monkeypatch):
     """Every way to hold K gives the same diagonal, blocks and products, in any order of requests, whether rows are kept or not."""
-    monkeypatch.setattr(sources, "BLOCK_ENTRIES", block_entries)
+    monkeypatch.setattr(sources, "BLOCK_VALUES", block_entries)
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(25, 3))
     K = X @ X.T

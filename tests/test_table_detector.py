@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 import refkernel as rk
 from refkernel.detectors.auto import folds
 
-PARAMS = {"detector", "false_alarm_rate", "drop", "categorical", "time_column", "random_state"}
+PARAMS = {"detector", "false_alarm_rate", "drop", "categorical", "time_column", "group_column", "random_state"}
 
 
 def visits(n=200, seed=0):
@@ -201,7 +201,7 @@ def test_detectors_without_a_promise_have_no_p_values_and_every_detector_fits():
     for detector in (rk.SVDD(), rk.OneClassSVM(), rk.ReferenceResidual(random_state=0), IsolationForest(n_estimators=5, random_state=0)):
         model = rk.TableDetector(detector).fit(train)
         assert model.predict(new).shape == (20,)
-        with pytest.raises(AttributeError, match="calibration_"):
+        with pytest.raises(ValueError, match="has no calibration rows"):
             model.p_values(new)
         assert model.card_["model"] == type(detector).__name__
         assert model.card_["false_alarm_rate"] is None or hasattr(detector, "false_alarm_rate_") or hasattr(model.detector_, "calibration_")

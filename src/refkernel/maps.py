@@ -105,7 +105,7 @@ class ReferenceFit(NestedParams, Kernel):
         K_RR = self.kernel_(found.vectors)
         self._factor = factorise(K_RR, self.center, self.eigenvalue_floor)
         self._mean_norm2 = float(K_RR.mean()) if self.center else 0.0  # of the references' mean in the kernel's space
-        self.eigenvalues_, self.rank_ = self._factor.eigenvalues, self._factor.rank
+        self.eigenvalues_, self.rank_ = self._factor.eigenvalues, self._factor.eigenvalues.size
         return self
 
     _positive_definite = True

@@ -111,7 +111,3 @@ gmean_scorer = make_scorer(gmean_score)
 
 tpr_at_tnr_scorer = make_scorer(tpr_at_tnr_score, response_method="decision_function")
 """TPR at a TNR of 95 % as a scikit-learn scorer."""
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -1,8 +1,7 @@
 """Rows in blocks of one fixed size, so that a row's result does not depend on the other rows.
 
-BLAS chooses the order of its sums by the shape of a product. Every block is therefore padded to the same number of rows, and BLAS
-uses one thread: the sums of a row are then the same, alone or among a million rows, in any thread. BLAS also takes 16 or 24 rows at
-a time and sums what is left at the end in another way: blocks are multiples of both, so that a row's place in its block does not matter.
+BLAS chooses the order of its sums by the shape of a product: every block is padded to the same number of rows, and BLAS uses one thread. It
+also takes 16 or 24 rows at a time and sums what is left in another way: blocks are multiples of both.
 """
 
 from collections.abc import Callable
@@ -14,16 +13,8 @@ from .threads import one_blas_thread, share_rows
 
 BLOCK_ENTRIES = 1 << 16  # values computed at a time: half a MB, so that inputs and results fit into the cache
 ROWS_OF_BLAS = 48  # blocks are a multiple of this
-
-FEWEST_ROWS, MOST_ROWS = ROWS_OF_BLAS, 11 * ROWS_OF_BLAS
-"""Limits of a block: fewer rows waste the fixed cost of a call, more make a single row expensive."""
-
+FEWEST_ROWS, MOST_ROWS = ROWS_OF_BLAS, 11 * ROWS_OF_BLAS  # fewer waste the fixed cost of a call, more make a single row expensive
 MANY_ENTRIES = 1 << 21  # with at least this many values (about 10 ms of work), rows are shared between threads
-
-
-def block_rows(columns: int) -> int:
-    """The number of rows of every block whose results have this many columns."""
-    return min(max(BLOCK_ENTRIES // max(1, columns) // ROWS_OF_BLAS * ROWS_OF_BLAS, FEWEST_ROWS), MOST_ROWS)
 
 
 def in_blocks(make: Callable[[int], Callable[[Any], Any]], X: Any, out: np.ndarray, columns: int, thread_safe: bool = True) -> np.ndarray:
@@ -33,7 +24,7 @@ def in_blocks(make: Callable[[int], Callable[[Any], Any]], X: Any, out: np.ndarr
     computed for each row. A function that is not ``thread_safe`` is a user's: it gets the rows without padding, in one thread.
     """
 
-    step = block_rows(columns)
+    step = min(max(BLOCK_ENTRIES // max(1, columns) // ROWS_OF_BLAS * ROWS_OF_BLAS, FEWEST_ROWS), MOST_ROWS)
 
     def fill(start: int, stop: int) -> None:
         function = make(step)

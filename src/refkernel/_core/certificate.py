@@ -9,11 +9,7 @@ from .jit import entry, njit
 EXTRA_DIGITS = 0.01  # weights settle later than the objective: violations are driven to this share of what the gap needs
 ROUNDING = 4.0 * np.finfo(np.float64).eps  # gradients are known only to this share of the size of their terms
 STALE = 1e4  # moves through samples whose kernel values are this many times those that make up the sums cost the gradient four digits
-
-SCALE_FLOOR = 1e-6
-"""Tolerances are relative to the weighted spread of the samples, or to this share of the kernel's size if that is larger: double
-precision can then meet the tolerance even if all samples with weight coincide."""
-
+SCALE_FLOOR = 1e-6  # as a share of the kernel's size, the least that tolerances are relative to: samples with weight may all coincide
 RHO, QUADRATIC, SCALE, GAP, SIZE_OF_SUMS, SHORTFALL, VIOLATION, MASS, FAR, ALLOWED, FINITE = range(11)
 """The places of ``Certificate``'s values in the array that ``_certify`` fills."""
 
@@ -23,22 +19,16 @@ FACTS = 11  # their number
 class Certificate(NamedTuple):
     """What a point (b, G) shows.
 
-    ``rho`` is the mean gradient of the free weights; if there are none, the midpoint of the interval that optimality allows.
-    ``quadratic`` is b'Kb. ``gap`` bounds how far the objective can still fall, as a share of ``scale``: the smaller of
-    Σ (b - lower)(G - r)₊ + (upper - b)(r - G)₊ at r = rho and at the smallest gradient of a weight that may grow. ``size_of_sums`` is
-    Σ |b_i| sqrt |K_ii| · max sqrt |K_jj| over samples with weight, the size of the terms of Kb. ``shortfall`` is rho less the smallest
-    gradient of a weight that may grow: 0 at the optimum. With a threshold lowered by it, only samples at their upper bound are outside.
-    ``violation`` is the largest gradient of a weight that may shrink, less the smallest of one that may grow. ``mass`` is
-    Σ (b - lower), the weight that can move. ``allowed`` is the violation that keeps the gap well within ``tol`` of the scale, but at
-    least what rounding can resolve, far samples included. ``finite`` is 0 unless all gradients are finite.
+    ``rho`` is the mean gradient of the free weights, or the midpoint of the interval that optimality allows; ``quadratic`` is b'Kb. ``gap``
+    bounds how far the objective can still fall, as a share of ``scale``: the smaller of Σ (b - lower)(G - r)₊ + (upper - b)(r - G)₊ at r =
+    rho and at the smallest gradient of a weight that may grow; ``shortfall`` is rho less that gradient: a threshold lowered by it leaves
+    only samples at their upper bound outside. ``violation`` is the largest gradient of a weight that may shrink, less that same one, and
+    ``allowed`` the violation that keeps the gap well within ``tol``, but at least what rounding can resolve. ``size_of_sums`` is Σ |b_i|
+    sqrt |K_ii| · max sqrt |K_jj| over samples with weight, ``mass`` is Σ (b - lower), ``finite`` is 0 unless all gradients are finite.
 
-    ``scale`` = ½ |Σb · Σ b_i K_ii - b'Kb| is half the weighted spread of the samples in the kernel's space. It scales with the kernel
-    and does not change if all samples are shifted together. Samples far away do not count: their spread would hide that of all others.
-
-    A sample is far away if |K_ii| > ``far``: more than STALE times the square of the weighted mean of sqrt |K_ii|. Without such samples,
-    far is inf. (The mean of |K_ii| itself would follow a far sample: a weight of 1e-35 times its 1e70.) A far sample needs next to no
-    weight to be on the boundary. That weight matters to its own gradient alone, but moves through the sample may leave rounding in all
-    gradients.
+    ``scale`` = ½ |Σb · Σ b_i K_ii - b'Kb| is half the weighted spread of the samples in the kernel's space, without samples far away, whose
+    spread would hide all others': those with |K_ii| > ``far``, more than STALE times the square of the weighted mean of sqrt |K_ii| (inf if
+    there are none). They need next to no weight to be on the boundary, but moves through them may leave rounding in all gradients.
     """
 
     rho: float

@@ -9,11 +9,7 @@ from .smo import _change_total, _smo
 
 COARSE = 1e5  # the first pair moves stop at this multiple of the final tolerance; Newton steps usually finish
 MOVES_PER_TURN = 0.25  # pair moves for each sample (at least 8) before Newton steps get their turn
-
-STUBBORN = 400
-"""After this many turns (100 pair moves for each sample) Newton steps are taken however many weights are free. Narrow kernels of few
-features are nearly singular: pair moves would need millions."""
-
+STUBBORN = 400  # from this turn on (100 pair moves a sample) Newton steps take any number of weights: narrow kernels are nearly singular
 PATIENCE = 20
 """After this many turns a sufficiently small gap also ends the solve; after ten times as many, a gap of tol does. If samples coincide,
 many weights are equally good, and rounding keeps moving them."""
@@ -56,13 +52,11 @@ def _solve(
 ) -> None:
     """Solve q problems one after the other. Bounds are (q × n), totals (q). Mutates B, G (q × n) and facts (q × ALL_FACTS).
 
-    If the start is ``given``, B and G hold one for each problem. Otherwise problems start at equal weights as long as these are the optimum
-    (as for a one-class SVM centred on its samples), then with weight on the samples that equal weights describe worst, and then at the
-    solution of the problem before, whose weights move as their bounds move.
+    If the start is ``given``, B and G hold one for each problem. Otherwise problems start at equal weights as long as these are the
+    optimum, then with weight on the samples that equal weights describe worst, and then at the solution before, moved as the bounds move.
 
-    LIBSVM's rule: pair moves until no pair violates by ``tol``. Ours: pair moves and Newton steps on the free weights in turn, until
-    no pair violates by more than ``tol`` allows. Pair moves find the free weights early and the last digits late; Newton steps give
-    the last digits at once. If neither gets there, the duality gap decides: see PATIENCE.
+    LIBSVM's rule: pair moves until no pair violates by ``tol``. Ours: in turn pair moves, which find the free weights early, and Newton
+    steps, which give the last digits at once, until no pair violates by more than ``tol`` allows; or the duality gap decides: see PATIENCE.
     """
     n = len(K)
     turn = max_moves if libsvm else max(int(MOVES_PER_TURN * n), 8)

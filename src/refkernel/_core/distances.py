@@ -1,7 +1,4 @@
-"""Squared distances between rows, and measures taken from them: the engine below kernels and references.
-
-Symbols: ``X`` (n × d) and ``Z`` (m × d) hold samples in rows. ``X: Any`` is an array or a sparse matrix: SciPy's have no types.
-"""
+"""Squared distances between rows X (n × d) and Z (m × d), arrays or sparse matrices (``Any``), and measures taken from them."""
 
 from typing import Any
 
@@ -33,12 +30,9 @@ def negative_squared_distances(X: npt.ArrayLike, Z: npt.ArrayLike | None = None)
 
 
 class DistancesTo:
-    """X -> -||x - z||² per_unit² for all z, as one matrix product of the extended rows [x, ||x||², 1] and [2z, -1, -||z||²].
+    """X -> -||x - z||² per_unit² for all z, and 0 for ``and_zero``: one product of the rows [x, ||x||², 1] and [2z, -1, -||z||²].
 
-    With ``and_zero``, a column of zeros follows.
-
-    Rows are first shifted by a row of Z: distances stay the same, and data far from the origin lose no digits. Blocks of up to
-    ``rows`` rows are computed in buffers that the next call reuses. ``right`` holds the extended rows of Z, as columns.
+    Rows are first shifted by a row of Z, so that data far from the origin lose no digits. The buffers for ``rows`` rows are used again.
     """
 
     def __init__(self, Z: npt.ArrayLike, per_unit: float, rows: int, and_zero: bool = False):
@@ -87,31 +81,23 @@ def root_mean_squared_distance(X: Any, sample_weight: np.ndarray | None = None) 
         return float(np.sqrt(max(2.0 * (np.average(squared_norms(X), weights=w) - mean @ mean), 0.0)))
     Y = np.asarray(X, dtype=np.float64)
     Y = Y - Y[0]
-    Y -= _mean(Y, sample_weight)
+    Y -= np.average(Y, axis=0, weights=sample_weight)
     unit = np.abs(Y).max(initial=0.0)
     if not unit:
         return 0.0
-    return float(unit * np.sqrt(2.0 * _mean(squared_norms(Y / unit), sample_weight)))
-
-
-def _mean(values: np.ndarray, weights: np.ndarray | None) -> Any:
-    """The mean along the first axis; without weights by the call that costs least."""
-    return np.add.reduce(values) / len(values) if weights is None else np.average(values, axis=0, weights=weights)
+    return float(unit * np.sqrt(2.0 * np.average(squared_norms(Y / unit), weights=sample_weight)))
 
 
 NEIGHBOURS = 5  # nearest rows whose distances a width follows
 MOST_OF_THEM = 0.95  # the share of rows that should have a neighbour within reach of the width
-
-MOST_QUERIES, MOST_ROWS = 1000, 50_000
-"""The distances of this many rows, evenly spread, to at most this many others measure a width well enough: to about 2 %."""
+MOST_QUERIES, MOST_ROWS = 1000, 50_000  # this many rows, spread evenly, against at most this many others measure a width to about 2 %
 
 
 def neighbour_distances(X: Any, sample_weight: np.ndarray | None = None) -> tuple[float, float]:
-    """Two distances to nearest other rows: a typical one, and one that few rows exceed.
+    """Distances to nearest other rows: a typical one, and one that few rows exceed; 0 where all rows are equal.
 
-    The first is the median over rows of the root mean squared distance to the 5 nearest rows, the second the 95 % quantile of the distance
-    to the nearest. Rows that repeat count once, so that neither copies nor weights change them. With fewer than 6 rows all others are
-    neighbours. Both are 0 where all rows are equal.
+    The first is the median over rows of the root mean squared distance to the 5 nearest (or all) others, the second the 95 % quantile of
+    the distance to the nearest. Rows that repeat count once, so that neither copies nor weights change them.
     """
     X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
     X = np.unique(X[_spread(len(X), MOST_ROWS)], axis=0)

@@ -1,7 +1,4 @@
-"""Factorisations of the references' kernel matrix: one for the map, and a cheaper one for inner products alone.
-
-Symbols as in ``maps``: ``K_RR`` (m × m), ``K_ZR = k(Z, R)``, ``mu`` the column means of K_RR, ``J = I - 11'/m``.
-"""
+"""Factorisations of the references' kernel matrix: for the map and, at a lower cost, for inner products. Symbols as in ``maps``."""
 
 import math
 import os
@@ -30,15 +27,6 @@ class Factor:
 
     _file_rules: ClassVar[dict[str, Rule]] = {"eigenvalues": Array(("r",)), "projection": Array(("p", "r"))}
 
-    @property
-    def rank(self) -> int:
-        """The number of eigenvalues that are kept, and of features."""
-        return self.eigenvalues.size
-
-    def features(self, K_ZR: np.ndarray) -> np.ndarray:
-        """Phi(Z) from k(Z, R). The map itself adds the column of ones block by block."""
-        return np.column_stack([K_ZR, np.ones(len(K_ZR))]) @ self.projection
-
 
 def factorise(K_RR: npt.ArrayLike, center: bool, floor: float) -> Factor:
     """Centre, decompose and truncate the references' kernel matrix."""
@@ -63,14 +51,11 @@ def factorise(K_RR: npt.ArrayLike, center: bool, floor: float) -> Factor:
 
 
 class Whitening:
-    """The reference kernel's inner products, at the lowest cost.
+    """The reference kernel's inner products, at the lowest cost; ``K_first`` are those among the ``first`` references.
 
-    If M - floor·I (M = Kc_RR + c 11'/m, or K_RR without centring; c is the mean eigenvalue) has a Cholesky factor, all eigenvalues
-    of M exceed the floor: nothing is truncated, and the features of Z are Kc_ZR U^-1 with M = U'U. Otherwise the eigenvectors above the
-    floor are computed, and the features are those of the map.
-
-    ``first`` is the number of references, from the first, whose inner products ``K_first`` are wanted too. ``whole`` says that nothing was
-    truncated, ``rank`` how many eigenvalues are kept.
+    If M - floor·I (M = Kc_RR + c 11'/m, or K_RR without centring; c is the mean eigenvalue) has a Cholesky factor, all eigenvalues of M
+    exceed the floor: the ``whole`` ``rank`` is kept, and the features of Z are Kc_ZR U^-1 with M = U'U. Otherwise the eigenvectors above
+    the floor are computed, and the features are those of the map.
     """
 
     def __init__(self, K_RR: npt.ArrayLike, center: bool, floor: float, first: int = 0) -> None:
@@ -105,10 +90,7 @@ class Whitening:
         return self._solved(rows) if self.whole else (rows @ self._kept) / self._sizes
 
     def with_first(self, K_ZR: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Inner products of Z with the first references, and of every z with itself, from k(Z, R).
-
-        For a reference x, K(z, x) is Kc(z, x) projected onto the kept directions.
-        """
+        """Inner products of Z with the first references (projected onto kept directions), and of every z with itself, from k(Z, R)."""
         rows = self._rows(K_ZR)
         if self.whole:
             Phi = self._solved(rows)

@@ -1,8 +1,7 @@
 """Files that are written whole or not at all.
 
-A new version is written under a temporary name in the same folder and then takes the place of the old one in a single step: readers see
-the old file or the new one, never a part. If anything goes wrong, the old file stays and the temporary one is removed: by the next run
-for the same file, if the process was killed.
+A new version takes the place of the old one in a single step, from a temporary name in the same folder. If anything goes wrong, the old
+file stays and the temporary one is removed: by the next run for the same file, if the process was killed.
 """
 
 import errno
@@ -10,15 +9,35 @@ import os
 import shutil
 import time
 import uuid
+import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from ..exceptions import ResultsError
 from .types import StrPath
 
 ABANDONED = 3600.0  # seconds after which a temporary file that nobody writes to is what a killed process left
+
+HELD = (errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK, errno.EDEADLK)  # error codes that mean that another process holds the lock
+
+if os.name == "nt":
+    import msvcrt
+
+    LOCKED_BYTE = 2**30
+    """Windows does not let others read a locked byte; this one lies beyond the text."""
+
+    def _lock(descriptor: int) -> None:
+        os.lseek(descriptor, LOCKED_BYTE, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
+
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager
@@ -41,7 +60,8 @@ def replacing(path: StrPath, what: str = "The file") -> Iterator[Path]:
                 code = errno.EISDIR if goal.is_dir() else errno.EINVAL
                 raise OSError(code, "it would replace a folder" if goal.is_dir() else "it would replace a device or a pipe")
             yield temporary
-            _to_disk(temporary)
+            with open(temporary, "r+b") as file:
+                os.fsync(file.fileno())
             if goal.exists():
                 shutil.copymode(goal, temporary)
             os.replace(temporary, goal)
@@ -88,6 +108,24 @@ def naming(path: StrPath, what: str, temporary: Path | None = None) -> Iterator[
         raise OSError(error.errno, f"{what} was not written: {error.strerror}", os.fspath(path)) from error
 
 
-def _to_disk(path: Path) -> None:
-    with open(path, "r+b") as file:
-        os.fsync(file.fileno())
+@contextmanager
+def only_writer(folder: Path, name: str, way_out: str = "Name another folder") -> Iterator[None]:
+    """Lock a folder while the block runs, until the process ends; the file stays, or another one that opens it would not be kept out."""
+    path = folder / name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise ResultsError(f"{folder} cannot be written: {error}. {way_out}.") from error
+    with os.fdopen(descriptor, "r+b", buffering=0) as file:
+        try:
+            _lock(descriptor)
+        except OSError as error:
+            if error.errno in HELD:
+                number = path.read_text(encoding="ascii", errors="replace").strip()
+                holder = f" (pid {number})" if number.isdigit() else ""  # it may not have written its number yet
+                raise ResultsError(f"Another process{holder} is writing into {folder}. Wait for it to finish. {way_out}.") from error
+            warnings.warn(f"{folder} cannot be locked ({error}): make sure that no other process writes into it.", stacklevel=3)
+        file.seek(0)
+        file.write(f"{os.getpid():<20}\n".encode())  # padded, so that it covers an older number
+        yield

@@ -1,7 +1,4 @@
-"""Gaussian kernel values: powers of 2, and weighted sums of kernel values in one compiled pass.
-
-A row's result does not depend on the rest of the batch.
-"""
+"""Gaussian kernel values: powers of 2, and weighted sums in one compiled pass; a row's result does not depend on the other rows."""
 
 import numpy as np
 
@@ -10,10 +7,7 @@ from .jit import entry, njit
 from .threads import in_threads
 
 TINY = float(np.finfo(float).tiny)  # the smallest unit that can be divided by
-
-AT_HALF = 1.1774100225154747
-"""sqrt(2 ln 2): a Gaussian kernel is ½ at this many widths, so exp(-||x - z||² / (2 sigma²)) = 2^-(||x - z|| / (AT_HALF sigma))²."""
-
+AT_HALF = 1.1774100225154747  # sqrt(2 ln 2): a Gaussian kernel is ½ at this many widths, so it is 2^-(||x - z|| / (AT_HALF sigma))²
 LOG2_E = 1.4426950408889634  # exp(t) = 2^(LOG2_E t)
 SHIFT = 6755399441055744.0  # 1.5 · 2^52: adding it rounds to an integer, which is then in the lowest bits
 LEAST = -1021.0  # from here down, 2^t is at most 4.5e-308: values that small are 0, before they get slow and lose digits
@@ -22,7 +16,6 @@ LEAST = -1021.0  # from here down, 2^t is at most 4.5e-308: values that small ar
 C1, C2, C3, C4, C5 = 0.6931471805599453, 0.24022650695910097, 0.0555041086648216, 0.009618129107606888, 0.0013333558146416936
 C6, C7, C8 = 0.0001540353044173605, 1.525273382983612e-05, 1.321544258792169e-06
 C9, C10, C11 = 1.0178062445845774e-07, 7.072585949269223e-09, 4.4549605981865186e-10
-
 MOST_COLUMNS = 32  # with more features the distances cost more than the powers, and BLAS computes distances faster
 CHUNK = 512  # landmarks at a time: their columns stay in the nearest cache while all rows pass
 EIGHT = 8  # landmarks are padded to a multiple of this: the widest vector registers hold as many values

@@ -1,6 +1,5 @@
 """Where the solver finds K: held whole, as explicit features, or as rows computed on demand and cached."""
 
-import functools
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -8,8 +7,10 @@ import numpy as np
 
 from .threads import share_rows
 
-MANY_ENTRIES = 1 << 20  # with at least this many kernel values (about 5 ms of work), rows are shared between threads
-BLOCK_ENTRIES = 1 << 17  # kernel values computed at a time: 1 MB, so that they are summed while they are in the processor's cache
+MANY_VALUES = 1 << 20  # with at least this many kernel values (about 5 ms of work), rows are shared between threads
+BLOCK_VALUES = 1 << 17  # kernel values computed at a time: 1 MB, so that they are summed while they are in the processor's cache
+
+np.empty(1 << 20)  # once such a block was freed, glibc keeps freed matrices: a third of a fit of 500 rows would go into page faults
 
 
 def in_single_precision(K: np.ndarray) -> np.ndarray:
@@ -22,19 +23,6 @@ def in_single_precision(K: np.ndarray) -> np.ndarray:
             "or use stopping='relative'."
         )
     return rounded
-
-
-KEPT = 1 << 20  # values of a freed block (8 MB): more than the matrices of a search usually take together
-
-
-@functools.cache
-def keep_freed_memory() -> None:
-    """Let freed matrices stay with the process, once for each process.
-
-    glibc returns freed memory to the system at once, and every new matrix then begins with page faults, until a process has freed a
-    block as large as what it frees later. Without this, a third of a fit of 300 or 500 rows went into page faults.
-    """
-    np.empty(KEPT)
 
 
 class Source(Protocol):
@@ -95,10 +83,7 @@ class Features(Source):
 
 
 class Cached(Source):
-    """Rows of K computed on demand by ``kernel(X_rows, X)``, and kept if all of K takes at most ``cache_size`` MB.
-
-    If it takes more, most rows would be replaced before they are needed again.
-    """
+    """Rows of K computed on demand by ``kernel(X_rows, X)``, and kept if all of K takes at most ``cache_size`` MB."""
 
     on_demand = True
 
@@ -138,11 +123,11 @@ class Cached(Source):
         """Call ``use(part, k(X[part], X[W]))`` for parts of X, in several threads if these are many values."""
         if W.size == 0:
             return
-        X_W, step = self.X[W], max(1, BLOCK_ENTRIES // W.size)
+        X_W, step = self.X[W], max(1, BLOCK_VALUES // W.size)
 
         def work(start: int, stop: int) -> None:
             for i in range(start, stop, step):
                 part = slice(i, min(i + step, stop))
                 use(part, self.kernel(self.X[part], X_W))
 
-        share_rows(work, self.n) if self.n * W.size >= MANY_ENTRIES and self.kernel._thread_safe else work(0, self.n)
+        share_rows(work, self.n) if self.n * W.size >= MANY_VALUES and self.kernel._thread_safe else work(0, self.n)

@@ -19,7 +19,6 @@ import numba
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 """Division by 0 gives inf or NaN, as in NumPy: a test of each divisor would forbid vector registers, and takes time to compile."""
 
@@ -27,6 +26,8 @@ NOTICE = "refkernel compiles numerical code for this processor. This takes some 
 
 WITHOUT_CACHE = """Compiled code cannot be cached ({}): every process compiles it again, which takes several seconds. \
 Set the environment variable NUMBA_CACHE_DIR to a folder that can be written."""
+
+MOST_TRIES = 40  # a call compiles fewer functions, and each of them may fail to be saved once
 
 _sealed: dict[Path, int] = {}  # files of the cache that are known to be whole, with their times
 _folders: set[Path] = set()
@@ -61,12 +62,24 @@ def entry(function: Callable[P, T]) -> Callable[P, T]:
         known = len(dispatcher.overloads)
         if known == 0:
             _announce(dispatcher.__name__)
-        result = function(*args, **kwargs)
+        result = _tried(function, *args, **kwargs)
         if len(dispatcher.overloads) > known:
             _seal()
         return result
 
     return call
+
+
+def _tried(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What a function returns, although its code may not be saved: numba keeps what it has compiled, so that each try gets farther."""
+    for _ in range(MOST_TRIES):
+        try:
+            return function(*args, **kwargs)
+        except OSError as error:
+            if not _reasons:
+                warnings.warn(WITHOUT_CACHE.format(error), RuntimeWarning, stacklevel=4)
+            _reasons.append(str(error))
+    return function(*args, **kwargs)
 
 
 def _announce(name: str) -> None:
@@ -77,7 +90,7 @@ def _announce(name: str) -> None:
     _announced = True
     if _reasons:
         warnings.warn(WITHOUT_CACHE.format(_reasons[0]), RuntimeWarning, stacklevel=3)
-    if sys.stderr is not None and sys.stderr.isatty():
+    elif sys.stderr is not None and sys.stderr.isatty():
         print(NOTICE, file=sys.stderr, flush=True)
 
 
@@ -90,7 +103,8 @@ def _key() -> Any:
 
 def _checksum(path: Path) -> str:
     key = _key().copy()
-    key.update(path.read_bytes())
+    with contextlib.suppress(OSError):  # without its bytes, a file that cannot be read has no valid seal
+        key.update(path.read_bytes())
     return key.hexdigest()
 
 

@@ -1,12 +1,12 @@
 """Every sample left out in turn, exactly, at the cost of a few fits; where that costs too much, folds of targets.
 
-A sample without weight can be left out without any change. A sample with weight is left out by setting its bounds to 0; the others are
-then solved from the solution at hand. As long as no weight meets a bound, their new weights have a closed form, which needs one
-factorisation for all samples. Pair moves and Newton steps do the rest, to the tolerance of a fit. If the others cannot take the weight
-(nu n > n - 1), their upper bounds are raised, all by the same factor.
+A sample without weight changes nothing. One with weight is left out by setting its bounds to 0. As long as no weight meets a bound, the new
+weights have a closed form, from one factorisation for all samples; pair moves and Newton steps do the rest, to the tolerance of a fit. If
+the others cannot take the weight (nu n > n - 1), their upper bounds are raised, all by the same factor.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
@@ -17,14 +17,12 @@ from .gram import Source, in_single_precision
 from .newton import DEPENDENT, free_weights
 from .problem import DualProblem
 from .smo import change_total
-from .solver import WHOLE, Rule, solve_again, stopping_rule
+from .solver import WHOLE, Bounds, Rule, solve_again, stopping_rule
 from .threads import one_blas_thread, share_rows
 from .working_set import solve_by_working_sets
 
 MOST_MODELS = 256  # models whose starts are computed together: with n = 1,024 their weights and gradients take 4 MB
-
-MANY_ENTRIES = 1 << 22
-"""With at least this many products of models and kernel values (about 10 ms of work), models are shared between threads."""
+MANY_PRODUCTS = 1 << 22  # with at least this many, of models and kernel values (about 10 ms of work), models are shared between threads
 
 FOLDS = 5  # each costs about as much as a fit, and leaves out a fifth of the targets
 
@@ -33,9 +31,8 @@ FOLDS = 5  # each costs about as much as a fit, and leaves out a fifth of the ta
 class LeftOut:
     """What the models of k ``samples`` give, which they have not seen: one model for each, or one for each fold.
 
-    ``sums`` are Σ b_j k(x_j, x_i) of each sample i under its own model, ``moved`` is (b' - b)'K(b' - b), the squared distance between that
-    model b' and the one of all samples; then its b'Kb, duality gap, and whether it converged. Weights ``B`` (k × n) of single models
-    are 0 at the sample itself.
+    ``sums`` are Σ b_j k(x_j, x_i) of each sample i under its own model b', ``moved`` is (b' - b)'K(b' - b); then its b'Kb, duality gap, and
+    whether it converged. Weights ``B`` (k × n) of single models are 0 at the sample itself.
     """
 
     samples: np.ndarray
@@ -47,22 +44,12 @@ class LeftOut:
     B: np.ndarray
 
 
-def leave_out(
-    problem: DualProblem,
-    rows: Source,
-    b: np.ndarray,
-    G: np.ndarray,
-    samples: np.ndarray,
-    *,
-    tol: float = 1e-06,
-    stopping: str = "relative",
-    max_iter: int = -1,
-) -> LeftOut:
-    """Solve the problem again without each of these targets, which carry weight: b and its gradient G are the solution with all of them."""
+def leave_out(problem: DualProblem, rows: Source, b: np.ndarray, G: np.ndarray, samples: np.ndarray, **how: Any) -> LeftOut:
+    """Solve again without each of these targets, which carry weight in the solution b with gradient G; ``how``: see ``stopping_rule``."""
     samples = np.asarray(samples, dtype=np.intp)
     if np.count_nonzero(problem.upper) < 2 and samples.size:
         raise ValueError("1 target cannot be left out: nothing would remain. Pass at least 2 targets.")
-    rule = libsvm, *_ = stopping_rule(rows.diag, tol, stopping, max_iter)
+    rule = libsvm, tol, *_ = stopping_rule(rows.diag, **how)
     B, facts = np.empty((samples.size, rows.n)), np.empty((4, samples.size))
     if rows.n <= WHOLE:
         K = in_single_precision(rows.whole()) if libsvm else rows.whole()
@@ -73,7 +60,7 @@ def leave_out(
         B[np.arange(samples.size), samples] = 0.0
         for number, i in enumerate(samples):
             lower, upper = (bounds[0] for bounds in _bounds_without(problem, samples[number : number + 1]))
-            gradient, *found = _solve_on(problem, rows, b, G, lower, upper, B[number], rule)
+            gradient, *found = _solve_on(problem, rows, b, G, (lower, upper), B[number], rule)
             facts[:, number] = gradient[i], *found
     sums, quadratic, gap, converged = facts
     Kb = G - problem.p
@@ -93,19 +80,18 @@ def _leave_out_whole(
             part = slice(first, min(first + MOST_MODELS, stop))
             gradients, bounds = G + steps.start(samples[part], B[part]) @ K, _bounds_without(problem, samples[part])
             _make_feasible(K, problem.total, *bounds, B[part], gradients)
-            found = solve_again(problem, K, diag, *bounds, rule, B[part], gradients)
+            found = solve_again(problem, K, diag, bounds, rule, B[part], gradients)
             facts[0, part] = (gradients - problem.p)[np.arange(len(gradients)), samples[part]]
             facts[1:, part] = found[:, [QUADRATIC, GAP, CONVERGED]].T
 
-    share_rows(work, samples.size) if samples.size * K.size >= MANY_ENTRIES else work(0, samples.size)
+    share_rows(work, samples.size) if samples.size * K.size >= MANY_PRODUCTS else work(0, samples.size)
 
 
 class _Steps:
     """How the free weights F respond when a sample is left out.
 
-    With A the inverse of K_FF + t 11' (t is invisible to steps of sum 0), P = A - A11'A / 1'A1 solves for steps of sum 0 and
-    a = A1 / 1'A1 spreads a weight of 1. Without a sample at its bound they change by b_i (P K_Fi + a). Columns of P move a free weight
-    to 0.
+    With A = (K_FF + t 11')^-1 (t is invisible to steps of sum 0), P = A - A11'A / 1'A1 solves for steps of sum 0 and a = A1 / 1'A1 spreads
+    a weight of 1. Without a sample at its bound they change by b_i (P K_Fi + a); columns of P move a free weight to 0.
     """
 
     def __init__(self, K: np.ndarray, problem: DualProblem, b: np.ndarray) -> None:
@@ -162,35 +148,23 @@ def _make_feasible(K: np.ndarray, total: float, lower: np.ndarray, upper: np.nda
 
 
 def _solve_on(
-    problem: DualProblem,
-    rows: Source,
-    b_all: np.ndarray,
-    G_all: np.ndarray,
-    lower: np.ndarray,
-    upper: np.ndarray,
-    b: np.ndarray,
-    rule: Rule,
+    problem: DualProblem, rows: Source, b_all: np.ndarray, G_all: np.ndarray, bounds: Bounds, b: np.ndarray, rule: Rule
 ) -> tuple[np.ndarray, float, float, bool]:
-    """Solve with other bounds by working sets, from weights b that may fall short of the total; b_all has the gradient G_all.
-
-    Mutates b. Returns Kb, b'Kb, the duality gap, and whether the solver converged.
-    """
+    """Kb, b'Kb, gap, and whether it converged, with other bounds, from b of any smaller total; G_all is that of b_all. Mutates b."""
     G = G_all.copy()
-    change_total(b, G, lower, upper, float(problem.total))
+    change_total(b, G, *bounds, float(problem.total))
     moved = np.flatnonzero(b != b_all)
     rows.add(G, moved, b[moved] - b_all[moved])
-    _, converged, _ = solve_by_working_sets(DualProblem(problem.p, lower, upper, problem.total), rows, b, G, rule)
-    found = certify(b, G, problem.p, rows.diag, lower, upper)
+    _, converged, _ = solve_by_working_sets(DualProblem(problem.p, *bounds, problem.total), rows, b, G, rule)
+    found = certify(b, G, problem.p, rows.diag, *bounds)
     return G - problem.p, found.quadratic, found.gap, converged
 
 
-def leave_folds_out(
-    problem: DualProblem, rows: Source, b: np.ndarray, G: np.ndarray, *, tol: float = 1e-06, stopping: str = "relative", max_iter: int = -1
-) -> LeftOut:
+def leave_folds_out(problem: DualProblem, rows: Source, b: np.ndarray, G: np.ndarray, **how: Any) -> LeftOut:
     """Solve the problem again without each fold of its targets, from b and its gradient G; upper bounds grow so that nu stays."""
     targets = np.flatnonzero(problem.upper > 0.0)
     fold_of = np.random.default_rng(0).permutation(targets.size) % FOLDS
-    rule = stopping_rule(rows.diag, tol, stopping, max_iter)
+    rule = stopping_rule(rows.diag, **how)
     facts, Kb = np.empty((5, rows.n)), G - problem.p
     for fold in range(FOLDS):
         out = targets[fold_of == fold]
@@ -199,7 +173,7 @@ def leave_folds_out(
         upper *= problem.upper.sum() / upper.sum()
         positive = others > 0.0
         others[positive] *= (problem.total - others[~positive].sum()) / others[positive].sum() if positive.any() else 1.0
-        sums, quadratic, gap, converged = _solve_on(problem, rows, b, G, lower, upper, others, rule)
+        sums, quadratic, gap, converged = _solve_on(problem, rows, b, G, (lower, upper), others, rule)
         facts[0, out] = sums[out]
         facts[1:, out] = np.array([[max(quadratic - 2.0 * (others @ Kb) + b @ Kb, 0.0)], [quadratic], [gap], [converged]])
     sums, moved, quadratic, gap, converged = facts[:, targets]

@@ -11,7 +11,6 @@ from .jit import entry, njit
 LOG2_E = np.float32(1.4426950408889634)  # exp(t) = 2^(LOG2_E t)
 SHIFT = np.float32(12582912.0)  # 1.5 · 2^23: adding it rounds to an integer, which is then in the lowest bits
 LEAST = np.float32(-125.0)  # from here down, 2^t counts as 0
-
 ZERO, ONE, HALF_BITS = np.float32(0.0), np.float32(1.0), 23
 
 # Interpolates (2^f - 1) / f at the Chebyshev points of |f| <= ½: 2^f within one unit in the last place.
@@ -22,10 +21,7 @@ C4, C5, C6 = np.float32(0.009618), np.float32(0.00133999), np.float32(0.00015457
 @entry
 @njit()
 def leaves_of(Z: np.ndarray, column: np.ndarray, at: np.ndarray, child: np.ndarray, leaf: np.ndarray) -> None:
-    """Fill ``leaf`` with the leaf of each row. Node i sends a row to child[i, 0] if it is below at[i], else to child[i, 1].
-
-    A child below 0 is the leaf -child - 1. Node 0 is the root. Mutates leaf.
-    """
+    """Fill leaf with each row's. Node i, from the root 0, leads to child[i, 0] below at[i], else to child[i, 1]; leaf c is child -c - 1."""
     for i in range(len(Z)):
         node = 0 if len(at) else -1
         while node >= 0:
@@ -89,18 +85,6 @@ def dot(v: np.ndarray, w: np.ndarray) -> np.float32:
 
 @entry
 @njit()
-def pair_distances(X: np.ndarray, Y: np.ndarray, power: float) -> float:
-    """The mean distance of a row of X from the same row of Y."""
-    total = 0.0
-    for i in range(len(X)):
-        for j in range(X.shape[1]):
-            away = abs(X[i, j] - Y[i, j])
-            total += np.sqrt(away) if power == 0.5 else away * away if power == 2.0 else away
-    return total / len(X)
-
-
-@entry
-@njit()
 def kernel_matrix(columns: np.ndarray, power: float, per_width: float, ridge: float, K: np.ndarray) -> None:
     """Fill the lower triangle of K with the kernel matrix of references, and a ridge on its diagonal. Mutates K."""
     d, m = columns.shape
@@ -113,37 +97,6 @@ def kernel_matrix(columns: np.ndarray, power: float, per_width: float, ridge: fl
         for b in range(a):
             K[a, b] = k[b]
         K[a, a] = 1.0 + ridge
-
-
-@entry
-@njit(fastmath={"reassoc", "contract", "nsz"})
-def factorise(K: np.ndarray) -> None:
-    """Replace the lower triangle of K by its Cholesky factor L, K = LL'. Mutates K."""
-    for a in range(len(K)):
-        row = K[a]
-        for b in range(a + 1):
-            other, total = K[b], 0.0
-            for c in range(b):
-                total += row[c] * other[c]
-            row[b] = np.sqrt(row[a] - total) if a == b else (row[b] - total) / other[b]
-
-
-@entry
-@njit(fastmath={"reassoc", "contract", "nsz"})
-def inverse(L: np.ndarray, packed: np.ndarray) -> None:
-    """Fill ``packed`` with the rows of L^-1, a lower triangle, one after the other. Mutates packed, and L to L^-1."""
-    at = 0
-    for a in range(len(L)):
-        row, per = np.zeros(a + 1), 1.0 / L[a, a]
-        for b in range(a):
-            factor, other = -L[a, b] * per, L[b]
-            for c in range(b + 1):
-                row[c] += factor * other[c]
-        row[a] = per
-        for b in range(a + 1):
-            L[a, b] = row[b]
-            packed[at + b] = row[b]
-        at += a + 1
 
 
 @entry
@@ -176,10 +129,7 @@ def explained(
 @entry
 @njit()
 def normal_scores(X: np.ndarray, start: np.ndarray, at: np.ndarray, score: np.ndarray, unit: np.ndarray, Z: np.ndarray) -> None:
-    """Fill Z with each column's normal scores: linear between the values seen, at[start[j] : start[j + 1]], and logarithmic beyond them.
-
-    Mutates Z.
-    """
+    """Fill Z with each column's normal scores: linear between the values seen, at[start[j] : start[j + 1]], logarithmic beyond them."""
     for i in range(len(X)):
         for j in range(X.shape[1]):
             x, low, high = X[i, j], start[j], start[j + 1] - 1

@@ -7,18 +7,16 @@ from .jit import entry, njit
 DEPENDENT = 1e-11  # A sample counts as dependent if its part outside the span of the others is below this share of the kernel's size
 AT_BOUND = 1e-12  # A weight this close to a bound, as a share of its range, differs from it only by rounding
 NEWTON_STEPS = 30  # Newton steps in a turn
-
-MOST_FREE = 256
-"""Take Newton steps for at most this many free weights: for more, factorising usually costs more than the pair moves it saves."""
+MOST_FREE = 256  # Newton steps are for at most this many free weights: beyond, factorising usually costs more than the pair moves it saves
 
 
 @njit(fastmath={"reassoc", "contract", "nsz"})  # lets sums use vector registers
 def _newton(K: np.ndarray, b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray, most_free: int) -> bool:
     """Newton steps on the free weights if they are at most ``most_free``, until one reaches no bound.
 
-    Each step solves for the free weights F with the Cholesky factor U'U = K_FF + t 11'. The common part t 11' does not affect steps of
-    sum 0, and makes centred kernels regular. Dependent samples are skipped (their weights do not move). A step ends at the first bound
-    it meets; the rows of the factor from that weight on are then computed again. Mutates b and G; returns False if more steps are needed.
+    Each step solves for the free weights F with U'U = K_FF + t 11' (t 11' does not affect steps of sum 0, and makes centred kernels
+    regular), skips dependent samples, and ends at the first bound; the rows of the factor from that weight on are then computed again.
+    Mutates b and G; returns False if more steps are needed.
     """
     n = b.size
     F, U, ones, step = np.empty(n, np.intp), np.empty((0, 0)), np.empty(n), np.empty(n)
@@ -118,9 +116,6 @@ def free_weights(b: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndar
 
 
 def snap(b: np.ndarray, diag: np.ndarray, far: float, lower: np.ndarray, upper: np.ndarray) -> None:
-    """Put weights that rounding left a hair off a bound onto it, so that "free" is an exact notion. Mutates b.
-
-    The hair is thinner for samples with |K_ii| > far, whose gradients feel it.
-    """
+    """Put weights a hair off a bound onto it, so that "free" is exact; the hair is thinner for samples with |K_ii| > far. Mutates b."""
     margin = AT_BOUND * (upper - lower) * (1.0 if far == np.inf else far / np.maximum(np.abs(diag), far))
     b[:] = np.where(b <= lower + margin, lower, np.where(b >= upper - margin, upper, b))

@@ -1,7 +1,4 @@
-"""The canonical dual problem, its solution, and one description of each classifier: its dual problem, its score and its threshold.
-
-Everything that fits, searches, exports or draws a classifier follows from these few numbers.
-"""
+"""The canonical dual problem, its solution, and the few numbers from which all that a classifier does follows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +7,6 @@ from typing import Any
 import numpy as np
 
 SUM_PRECISION = 1e-12  # the relative precision of sums of weights and of their products with the kernel
-
 NEGATIVE_MARGIN = 1e-8
 """Outliers must lie this far outside the ball, as a share of the kernel's size. Otherwise free targets and free outliers would both
 lie on the boundary, and no threshold would separate them. Half of it exceeds the solver's default tolerance and rounding."""
@@ -42,12 +38,10 @@ class DualProblem:
 class Solution:
     """Weights ``b``, gradient ``G = Kb + p``, multiplier ``rho`` (G = rho on free weights) and the certificate.
 
-    ``gap`` bounds how far the objective is above its optimum, as a share of the problem's own ``scale``. ``asked`` is the gap that the
-    solver aims at; two solutions may differ by it. ``quadratic`` is b'Kb, ``size_of_sums`` the size of the terms of Kb,
-    ``shortfall`` how far the gradient of a weight that may grow lies below rho (0 by LIBSVM's rule, whose threshold is rho wherever it
-    stops), ``curvature`` the smallest that a pair move met.
-
-    A path holds the solutions of q problems on each of s matrices: b and G are then s × q × n, all else s × q.
+    ``gap`` bounds how far the objective is above its optimum, as a share of the problem's own ``scale``, ``asked`` is the gap that the
+    solver aims at, ``shortfall`` how far the gradient of a weight that may grow lies below rho (0 by LIBSVM's rule), ``curvature`` the
+    smallest that a pair move met. A path holds the solutions of q problems on each of s matrices: b and G are then s × q × n, all else s ×
+    q.
     """
 
     b: np.ndarray
@@ -70,10 +64,7 @@ class Solution:
 
     @property
     def noise(self) -> Any:
-        """A bound on |w · phi(x)| for samples no larger than those with weight if w cannot be told from 0, and 0 otherwise.
-
-        ||w||² is then at most 2 · settled · scale, and scale at most ½ (Σ |b| sqrt K_ii)² for samples of one size.
-        """
+        """A bound on |w · phi(x)| if w cannot be told from 0, else 0: ||w||² <= 2 · settled · scale, and scale <= ½ (Σ |b| sqrt K_ii)²."""
         return np.where(self.is_zero, np.sqrt(self._settled) * self.size_of_sums, 0.0)
 
     @property
@@ -92,11 +83,8 @@ class Classifier:
 
         score(x) = slope · Σ b_i k(x_i, x) - diag_share · (k(x, x) + b'Kb)
 
-    At a training sample the score is slope · G_i - diag_share · b'Kb, so that the threshold is the same expression at rho.
-    ``parameters`` are those that set the problem's bounds, ``scaled`` gives (totals, uppers) for values of nu · n = 1 / C. ``highest``
-    bounds the threshold: SVDD's is -R², which rounding must not make positive.
-
-    The three shares and ``highest`` may be arrays with one entry per problem: see ``joint``.
+    At a training sample that is slope · G_i - diag_share · b'Kb: the threshold is the same at rho, at most ``highest`` (SVDD's is -R²).
+    ``parameters`` set the bounds, ``scaled`` gives (totals, uppers) for values of nu · n = 1 / C. ``joint`` makes arrays of the numbers.
     """
 
     name: str
@@ -129,10 +117,7 @@ class Classifier:
         return np.minimum(self.slope * rho - self.diag_share * quadratic, self.highest)
 
     def slack(self, size_of_sums: Any, shortfall: Any, precision: float, noise: Any = 0.0) -> Any:
-        """How far below the boundary a score still counts as inside: rounding, and the solver's remaining error.
-
-        Where scores are noise, because w = 0 and nothing is added to w · phi(x), all of it is inside.
-        """
+        """How far below the boundary a score is still inside: rounding, the solver's error, and noise if w = 0."""
         slack = precision * size_of_sums + self.slope * shortfall
         return np.maximum(slack, (self.diag_share == 0.0) * noise)
 

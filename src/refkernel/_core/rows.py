@@ -1,7 +1,5 @@
 """The rows of one fit: which are targets, which are known outliers, and their weights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -13,9 +11,7 @@ import numpy.typing as npt
 from .validation import target_mask
 
 HOW_TO_PASS_OUTLIERS = "pass y to fit with -1 for the rows of X that are known outliers"
-
-OUTLIER_SIZES = {"balanced": "min(targets, outliers)", "outliers": "the number of outliers"}
-"""Sizes that need known outliers, and their definitions."""
+OUTLIER_SIZES = {"balanced": "min(targets, outliers)", "outliers": "the number of outliers"}  # these need known outliers
 
 
 @dataclass(frozen=True)
@@ -28,7 +24,7 @@ class TrainingRows:
     _measured: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
-    def of(cls, X: Any, y: npt.ArrayLike | None = None) -> TrainingRows:
+    def of(cls, X: Any, y: npt.ArrayLike | None = None) -> "TrainingRows":
         """Sort the rows of X by their labels: -1 marks known outliers, all other rows are targets."""
         is_target = target_mask(X, y)
         return cls(X, np.flatnonzero(is_target), np.flatnonzero(~is_target))

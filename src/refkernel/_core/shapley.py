@@ -9,6 +9,7 @@ what each product of two products does. ``phi`` (rows × features) is what all o
 """
 
 import functools
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from .jit import entry, njit
 BLOCK = 32  # products that are treated side by side: their factors for 20 features stay in the nearest cache
 TOGETHER = 1 << 16  # factors of products of two products that are computed together
 TOLERANCE = 1e-15  # the largest error of an integral, whose value is at most 1: below rounding
+Nodes: TypeAlias = tuple[np.ndarray, np.ndarray]  # and weights
 LARGEST = 1e280  # exponents count as at most this, so that sums and ratios of them are numbers
 
 
@@ -34,10 +36,7 @@ def exponents(x: np.ndarray, columns: np.ndarray, rate: np.ndarray, feature: np.
 @entry
 @njit(fastmath={"reassoc", "contract"})  # lets sums use vector registers
 def _add_shapley(c: np.ndarray, weight: np.ndarray, t: np.ndarray, w: np.ndarray, phi: np.ndarray) -> None:
-    """Add Σ weight · c_g · ∫ Π_{l≠g} (1 + t c_l) dt to phi_g, for products (columns of c) side by side. Mutates phi.
-
-    The product without g is that of the factors before g and of those after it: nothing is divided.
-    """
+    """Add Σ weight · c_g · ∫ Π_{l≠g} (1 + t c_l) dt to phi_g, for products (columns of c) side by side: no division. Mutates phi."""
     features, products = c.shape
     before, integral, after = np.empty((features, BLOCK)), np.empty((features, BLOCK)), np.empty(BLOCK)
     for begin in range(0, products, BLOCK):
@@ -60,29 +59,15 @@ def _add_shapley(c: np.ndarray, weight: np.ndarray, t: np.ndarray, w: np.ndarray
 
 
 def shapley_of_sums(
-    X: np.ndarray,
-    columns: np.ndarray,
-    rate: np.ndarray,
-    feature: np.ndarray,
-    weight: np.ndarray,
-    t: np.ndarray,
-    w: np.ndarray,
-    phi: np.ndarray,
+    X: np.ndarray, columns: np.ndarray, rate: np.ndarray, feature: np.ndarray, weight: np.ndarray, rule: Nodes, phi: np.ndarray
 ) -> None:
     """Add the Shapley values of Σ_i weight_i Π_g f_ig to phi. Mutates phi."""
     for x, row in zip(X, phi, strict=True):
-        _add_shapley(np.expm1(-exponents(x, columns, rate, feature, row.size)), weight, t, w, row)
+        _add_shapley(np.expm1(-exponents(x, columns, rate, feature, row.size)), weight, *rule, row)
 
 
 def shapley_of_pairs(
-    X: np.ndarray,
-    columns: np.ndarray,
-    rate: np.ndarray,
-    feature: np.ndarray,
-    pair: np.ndarray,
-    t: np.ndarray,
-    w: np.ndarray,
-    phi: np.ndarray,
+    X: np.ndarray, columns: np.ndarray, rate: np.ndarray, feature: np.ndarray, pair: np.ndarray, rule: Nodes, phi: np.ndarray
 ) -> None:
     """Add the Shapley values of Σ_rs pair_rs Π_g f_rg f_sg to phi. Mutates phi."""
     twice = 2.0 * np.tril(pair) - np.diag(pair.diagonal())
@@ -92,7 +77,7 @@ def shapley_of_pairs(
         for r in range(0, len(pair), step):
             rows, upto = slice(r, r + step), min(r + step, len(pair))
             both = c[:, rows, None] + c[:, None, :upto] * (1.0 + c[:, rows, None])
-            _add_shapley(both.reshape(row.size, -1), twice[rows, :upto].ravel(), t, w, row)
+            _add_shapley(both.reshape(row.size, -1), twice[rows, :upto].ravel(), *rule, row)
 
 
 def path_of_sums(X: np.ndarray, columns: np.ndarray, rate: np.ndarray, feature: np.ndarray, weight: np.ndarray, phi: np.ndarray) -> None:
@@ -104,19 +89,23 @@ def path_of_sums(X: np.ndarray, columns: np.ndarray, rate: np.ndarray, feature: 
 
 
 def path_of_pairs(X: np.ndarray, columns: np.ndarray, rate: np.ndarray, feature: np.ndarray, pair: np.ndarray, phi: np.ndarray) -> None:
-    """Add -Σ_rs pair_rs (e_rg + e_sg) (1 - exp(-E_r - E_s)) / (E_r + E_s) to phi. Mutates phi."""
+    """Add ``path_of_exponents`` of each row to phi. Mutates phi."""
     for x, row in zip(X, phi, strict=True):
-        e = exponents(x, columns, rate, feature, row.size)
-        total = e.sum(axis=0) + 1.0 / LARGEST
-        c = np.expm1(-total)
-        share = np.multiply.outer(c, 1.0 + c)
-        share += c
-        share /= np.add.outer(total, total)
-        row += 2.0 * (e @ np.einsum("rs,rs->r", pair, share))
+        row += path_of_exponents(exponents(x, columns, rate, feature, row.size), pair)
+
+
+def path_of_exponents(e: np.ndarray, pair: np.ndarray) -> np.ndarray:
+    """-Σ_rs pair_rs (e_gr + e_gs) (1 - exp(-E_r - E_s)) / (E_r + E_s) for each g."""
+    total = e.sum(axis=0) + 1.0 / LARGEST
+    c = np.expm1(-total)
+    share = np.multiply.outer(c, 1.0 + c)
+    share += c
+    share /= np.add.outer(total, total)
+    return 2.0 * (e @ np.einsum("rs,rs->r", pair, share))
 
 
 @functools.cache
-def nodes(features: int) -> tuple[np.ndarray, np.ndarray]:
+def nodes(features: int) -> Nodes:
     """Gauss-Legendre nodes and weights for the integral over [0, 1] of products of ``features`` - 1 factors 1 - a t, 0 <= a <= 1.
 
     ⌈features / 2⌉ nodes are exact. Where ``features`` is large, fewer have an error below the tolerance: about 6 √features.

@@ -80,10 +80,7 @@ def _smo(
 
 @njit()
 def _change_total(b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray, total: float) -> None:
-    """Bring the sum of lower <= b <= upper to total: raise weights of the smallest gradients, or lower those of the largest. Mutates b.
-
-    Of equal gradients the first is raised first, and the last lowered first.
-    """
+    """Bring the sum of b to total: raise weights of the smallest gradients, first ones first, or lower those of the largest. Mutates b."""
     left = total
     for t in range(b.size):
         b[t] = min(b[t], upper[t])

@@ -7,24 +7,17 @@ import numpy as np
 
 from .certificate import EXTRA_DIGITS, FACTS, FINITE, certify
 from .dense import ALL_FACTS, CONVERGED, CURVATURE, MOVES, curvature_floor, first_at_bound, solve_dense
-from .gram import Source, in_single_precision, keep_freed_memory
+from .gram import Source, in_single_precision
 from .problem import Classifier, DualProblem, Solution, negative_margin
 from .threads import one_blas_thread
 from .working_set import gradient, solve_by_working_sets
 
 STOPPING_RULES = ("relative", "libsvm")
-
-Rule: TypeAlias = tuple[bool, float, float, int]
-"""When to stop: whether by LIBSVM's rule, tol, the curvature's floor, and the limit on pair moves."""
-
+Bounds: TypeAlias = tuple[np.ndarray, np.ndarray]  # lower and upper ones
+Rule: TypeAlias = tuple[bool, float, float, int]  # whether by LIBSVM's rule, tol, the curvature's floor, the limit on pair moves
 WHOLE = 1024  # up to this n the whole K (8 MB) may be held, and all samples are optimised together
-
-ON_DEMAND = 512
-"""Beyond this n, kernels whose values are computed are faster without the whole K: most of its rows belong to samples without weight."""
-
-START_SAMPLE, START_SHARE = 256, 8
-"""At most this many samples, and one in this many; their mean replaces the mean of all where the start is computed without the whole K."""
-
+ON_DEMAND = 512  # beyond this n, computed kernels are faster without the whole K: most of its rows belong to samples without weight
+START_SAMPLE, START_SHARE = 256, 8  # at most this many, and one in this many: their mean replaces the mean of all in a start on demand
 OVERFLOW = "The kernel overflows or is NaN on the training samples. Scale the data first, for example with TargetScaler."
 
 
@@ -35,13 +28,7 @@ def stopping_rule(diag: np.ndarray, tol: float = 1e-06, stopping: str = "relativ
 
 
 def solve(
-    problem: DualProblem,
-    rows: Source,
-    *,
-    tol: float = 1e-06,
-    stopping: str = "relative",
-    start: np.ndarray | None = None,
-    max_iter: int = -1,
+    problem: DualProblem, rows: Source, tol: float = 1e-6, stopping: str = "relative", start: np.ndarray | None = None, max_iter: int = -1
 ) -> Solution:
     """The optimum of ``problem`` for the kernel behind ``rows``, from any feasible weights ``start``.
 
@@ -49,7 +36,6 @@ def solve(
     violation of ``tol``, starts as LIBSVM does, from the first samples at their upper bound, and rounds kernel values as it does.
     ``max_iter`` limits pair moves.
     """
-    keep_freed_memory()
     rule = libsvm, *_ = stopping_rule(rows.diag, tol, stopping, max_iter)
     with one_blas_thread():  # two threads that wait for each other lose more than a second one gains in products this small
         if rows.n <= (WHOLE if libsvm or not rows.on_demand else min(WHOLE, ON_DEMAND)):
@@ -59,7 +45,7 @@ def solve(
             if given:
                 B[0] = first_at_bound(problem.lower, problem.upper, problem.total) if start is None else _feasible(problem, start)
             G = B @ K + problem.p if given else np.empty_like(B)
-            facts = solve_again(problem, K, rows.diag, problem.lower[None], problem.upper[None], rule, B, G, given)[0]
+            facts = solve_again(problem, K, rows.diag, (problem.lower[None], problem.upper[None]), rule, B, G, given)[0]
             return solution_of(B[0], G[0], facts, libsvm, tol)
         b = _start(problem, rows, libsvm) if start is None else _feasible(problem, start)
         G = gradient(problem, rows, b)
@@ -81,29 +67,18 @@ def solution_of(b: np.ndarray, G: np.ndarray, facts: np.ndarray, libsvm: Any, to
 
 
 def solve_again(
-    problem: DualProblem,
-    K: np.ndarray,
-    diag: np.ndarray,
-    lower: np.ndarray,
-    upper: np.ndarray,
-    rule: Rule,
-    B: np.ndarray,
-    G: np.ndarray,
-    given: bool = True,
+    problem: DualProblem, K: np.ndarray, diag: np.ndarray, bounds: Bounds, rule: Rule, B: np.ndarray, G: np.ndarray, given: bool = True
 ) -> np.ndarray:
     """Solve a problem for k pairs of bounds (k × n) on one K. Mutates B and G (k × n); returns the facts (k × ALL_FACTS) of ``dense``."""
     facts, totals = np.empty((len(B), ALL_FACTS)), np.full(len(B), float(problem.total))
-    solve_dense(np.ascontiguousarray(K), diag, problem.p, lower, upper, totals, given, *rule, B, G, facts)
+    solve_dense(np.ascontiguousarray(K), diag, problem.p, bounds[0], bounds[1], totals, given, *rule, B, G, facts)
     if not facts[:, FINITE].all():
         raise ValueError(OVERFLOW)
     return facts
 
 
 class Family(NamedTuple):
-    """Problems of one classifier for nu n = 1 / C = ``bounds``, in the order of their path, on any K of one size.
-
-    Outliers that repel have the lower bounds ``lowers``, one for each problem.
-    """
+    """Problems of one classifier for nu n = 1 / C = ``bounds``, in the order of their path; outliers have the lower bounds ``lowers``."""
 
     classifier: Classifier
     bounds: np.ndarray
@@ -114,10 +89,7 @@ class Family(NamedTuple):
 
 
 def solve_path(K: np.ndarray, families: Sequence[Family], outliers: int = 0) -> Solution:
-    """Solve families of problems on every kernel matrix of a stack K (s × n × n, contiguous), each problem from the one before.
-
-    The last ``outliers`` samples are outliers that repel. Each answer depends on its neighbours on the path only within ``tol``.
-    """
+    """Solve families on each matrix of a stack K (s × n × n), each problem from the one before; the last ``outliers`` samples repel."""
     counts = [family.bounds.size for family in families]
     (s, n, _), q = K.shape, sum(counts)
     B, G, facts = np.empty((s, q, n)), np.empty((s, q, n)), np.empty((s, q, ALL_FACTS))

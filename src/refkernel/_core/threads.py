@@ -14,16 +14,14 @@ from joblib import Parallel, cpu_count, delayed
 from threadpoolctl import LibController, ThreadpoolController
 
 T = TypeVar("T")
-
 MOST_THREADS = 8  # memory, not arithmetic, limits a map of many rows: more threads than this do not help
 
 
 class _OneBlasThread:
     """One BLAS thread, however many threads of ours ask for it at a time.
 
-    Most libraries have one limit for the whole process. If each thread restored the limit that it found, the last one would restore
-    a limit set by another: so the first to enter sets it, and the last to leave restores it. Libraries built on OpenMP have one limit for
-    each thread.
+    Most libraries have one limit for the whole process: the first thread to enter sets it, and the last to leave restores what was found.
+    Libraries built on OpenMP have one limit for each thread.
     """
 
     def __init__(self) -> None:

@@ -19,13 +19,9 @@ from sklearn.utils.validation import validate_data as check_data
 from .text import named
 
 OUTLIER = -1
-
 WAY_OUT = "rk.TableDetector takes text, truth values, dates and missing cells; in a pipeline, rk.TableEncoder() goes before {name}."
-
 SYMMETRY_TOLERANCE = 1e-8  # rounding makes a kernel matrix asymmetric or indefinite by far less than this share of its size
 LEAST_NU = 1e-9  # for a smaller nu, nu n is lost in rounding
-
-
 RARE = 0.3
 """If y holds two numbers, neither of them -1, and the rarer one marks less than this share of the rows, it looks like a label of
 outliers, and that is an error. scikit-learn's checks fit every estimator with two about equally frequent numbers: a warning."""
@@ -100,8 +96,7 @@ def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
         raise ValueError(f"{name}={value!r} must be one of {list(choices)}.")
 
 
-listed = functools.partial(named, shown=10)
-"""Names of columns, as a message shows them."""
+listed = functools.partial(named, shown=10)  # names of columns, as a message shows them
 
 
 def validate_data(estimator: Any, X: Any, **options: Any) -> Any:

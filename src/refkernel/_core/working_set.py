@@ -10,14 +10,8 @@ from .problem import DualProblem
 from .smo import smo
 
 WORKING_SET = 256  # samples that are optimised together
-
-PATIENCE = 200
-"""After this many working sets, or pair moves for each sample, wide sets take over. Most problems need 10 to 50; narrow kernels of few
-features are nearly singular, and need thousands."""
-
-WIDE_SET = 1024
-"""At most this many samples in a wide set, which holds all free weights and the worst violators, and is optimised with Newton steps."""
-
+PATIENCE = 200  # after this many working sets, or moves a sample, wide sets take over: most problems need 10 to 50, others thousands
+WIDE_SET = 1024  # at most this many samples in a wide set: all free weights and the worst violators, optimised with Newton steps
 WIDE_TURNS = 10  # turns of pair moves and Newton steps on one wide set
 MOST_REFRESHES = 10  # the limit on solving again because the gradient, computed anew, still violates optimality
 
@@ -56,10 +50,7 @@ def violation(b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray
 def _improve(
     problem: DualProblem, rows: Source, b: np.ndarray, G: np.ndarray, eps: float, floor: float, max_iter: int, widely: bool
 ) -> tuple[int, float]:
-    """Optimise one working set of the worst violators. Mutates b and G; returns moves and curvature.
-
-    If ``widely``, the set holds all free weights too, unless these are too many, and Newton steps move them.
-    """
+    """Optimise the worst violators, ``widely`` with all free weights by Newton steps. Mutates b and G; returns moves and curvature."""
     W = _working_set(b, G, problem.lower, problem.upper)
     if W.size == 0:
         return 0, np.inf

@@ -1,7 +1,5 @@
 """ESVDD: the ellipsoid around most of the targets, on explicit features."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -35,7 +33,7 @@ class Ellipsoid:
     L: np.ndarray
 
     @classmethod
-    def of(cls, X: np.ndarray, weight: np.ndarray, regularization: float) -> Ellipsoid:
+    def of(cls, X: np.ndarray, weight: np.ndarray, regularization: float) -> "Ellipsoid":
         """The weighted mean and regularised covariance of the rows of X; E = I if all rows are equal: any shape describes them."""
         mean = X[0] + np.average(X - X[0], axis=0, weights=weight)  # exact for equal rows; rows far from the origin lose no digits
         centred, n, d = X - mean, *X.shape

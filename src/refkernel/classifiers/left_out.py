@@ -23,11 +23,10 @@ COARSE_TOL = 1e-4  # the tolerance of models that only set a threshold: three di
 
 @dataclass
 class LeftOutModels:
-    """The models of a classifier, each without one target; the model of all targets stands for targets without weight.
+    """The models of a classifier, each without one target; that of all stands for targets without weight (see ``HeldOut``).
 
-    ``scores[i]`` is the score of the i-th target by model number ``model[i]``, which has not seen it (``HeldOut`` in ``calibration``).
-    ``landmarks`` are the rows with weight in any model (None if the kernel has explicit features), ``weights`` those of each model
-    (or its normal), ``quadratic`` its b'Kb.
+    ``scores[i]`` is the score of the i-th target by model number ``model[i]``, which has not seen it. ``landmarks`` are the rows with
+    weight in any model (None for explicit features), ``weights`` those of each model (or its normal), ``quadratic`` its b'Kb.
     """
 
     classifier: Any
@@ -133,8 +132,7 @@ def leave_one_out(model: Any, X: Any, y: Any, sample_weight: Any) -> LeftOutMode
 
 
 def lower_quantile(scores: np.ndarray, weight: np.ndarray, nu: float) -> float:
-    """The k-th smallest of n scores, k = nu (n + 1) rounded down and at least 1: a new exchangeable score is below it with
-    probability at most max(nu, 1 / (n + 1)). Scores count by their weights."""
+    """The k-th smallest score by weight, k = max(⌊nu (n + 1)⌋, 1): a new one is below it with probability at most max(nu, 1 / (n + 1))."""
     order = np.argsort(scores, kind="stable")
     n = scores.size
     ranks = np.cumsum(weight[order]) * (n / weight.sum())

@@ -12,14 +12,12 @@ from rich.table import Table
 from .shared import app, clear_errors, console, errors, names, progress_bar, say
 
 T = TypeVar("T")
-
 RESUMES = "Stopped. What was finished is kept: the same command continues from here."
 SHOWN = ("method", "auroc", "auroc_margin", "weighted_precision", "weighted_precision_margin", "wish", "false_alarms")
 """Columns of the table at the end; the page has more."""
 
 BEST = 12  # methods of the study in the table at the end; its page has all
 EVERY = 30.0  # without a terminal, a line of progress is printed this often, in seconds
-
 group = typer.Typer(no_args_is_help=False)
 app.add_typer(group, name="reproduce")
 

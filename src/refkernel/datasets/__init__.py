@@ -12,7 +12,3 @@ from ..exceptions import DataError, DownloadError
 from .tasks import N_SPLITS, Split, Task, list_tasks, load_task
 
 __all__ = ["N_SPLITS", "DataError", "DownloadError", "Split", "Task", "list_tasks", "load_task"]
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -1,7 +1,4 @@
-"""Files published by others: found locally or downloaded, and checked against their SHA-256.
-
-A file whose bytes differ from the published ones is never parsed, and never stays in the cache.
-"""
+"""Files published by others: found locally or downloaded, and never parsed or kept if their SHA-256 differs from the published one."""
 
 import os
 from dataclasses import dataclass
@@ -51,10 +48,6 @@ class PublishedFiles:
                 f"file has {self.digests[name][:12]}…. Replace it, or remove it and leave data_dir and REFKERNEL_DATA unset to download it."
             )
         return content
-
-    def cached_paths(self) -> list[Path]:
-        """The files in the cache; missing ones are downloaded."""
-        return [self.cached_path(name) for name in self.digests]
 
     def cached_path(self, name: str) -> Path:
         """The file in the cache, downloaded if it is missing or damaged."""

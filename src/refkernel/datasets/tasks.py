@@ -17,7 +17,6 @@ TARGET = 1
 TRAIN_SHARE = 0.7
 N_SPLITS = 5
 SPLITS = ("embedded", "authors")
-
 SplitsName = Literal["embedded", "authors"]
 
 
@@ -163,7 +162,12 @@ def load_task(name: str, split: int = 0, *, splits: SplitsName = "embedded", dat
     >>> (task.y_train == 1).sum().item(), (task.y_train == -1).sum().item()
     (35, 70)
     """
-    task = _find(name, splits)
+    known = [task.name for task in list_tasks(splits)]
+    if name not in known and name in TASKS:
+        raise ValueError(f'Task {name} is not embedded: load it with splits="authors". The embedded tasks are {", ".join(known)}.')
+    if name not in known:
+        raise ValueError(f'Unknown task {name!r}: with splits="{splits}" the tasks are {", ".join(known)}.')
+    task = TASKS[name]
     if not isinstance(split, Integral) or isinstance(split, bool) or split not in range(N_SPLITS):
         raise ValueError(f"split={split!r} is unknown: {name} has the splits 0 to {N_SPLITS - 1}.")
     if splits == "authors":
@@ -179,15 +183,6 @@ def load_task(name: str, split: int = 0, *, splits: SplitsName = "embedded", dat
     scaler = TargetScaler().fit(X[train], y[train])
     X_train, X_test = (np.ascontiguousarray(scaler.transform(X[rows])) for rows in (train, test))
     return Split(task.name, int(split), X_train, y[train], X_test, y[test])
-
-
-def _find(name: str, splits: SplitsName) -> Task:
-    known = [task.name for task in list_tasks(splits)]
-    if name in known:
-        return TASKS[name]
-    if name in TASKS:
-        raise ValueError(f'Task {name} is not embedded: load it with splits="authors". The embedded tasks are {", ".join(known)}.')
-    raise ValueError(f'Unknown task {name!r}: with splits="{splits}" the tasks are {", ".join(known)}.')
 
 
 @lru_cache

@@ -1,20 +1,16 @@
-"""Local references: rows in the leaves of a tree, each leaf with the references that describe samples in it.
-
-``Z`` (n × d) are rows in single precision, all distinct: a copy of a reference explains nothing that the reference does not.
-"""
-
-from __future__ import annotations
+"""Local references: rows in the leaves of a tree, each leaf with its references. ``Z`` (n × d): distinct rows in single precision."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
+from scipy.linalg import lapack
 from sklearn.base import BaseEstimator
 
 from .._core import local_residuals as loops
 from .._core.file_rules import Array, Number, Rule
-from .._core.shapley import path_of_pairs
-from .._core.threads import in_threads
+from .._core.shapley import path_of_exponents, path_of_pairs
+from .._core.threads import in_threads, one_blas_thread
 
 REFERENCES = 200  # references of a leaf. With twice as many, no collection of tables gains more than 0.2 points of AUROC.
 OWN = 0.625  # A leaf holds at most this share of its references itself; the others are those nearest to its box
@@ -23,19 +19,11 @@ UNBALANCED = 4  # splits beyond those that halve the rows down to the size of a 
 INWARD = 1e-3  # rows that are equally near to a leaf's box come in the order of their distances from its centre, with this weight
 SPREAD_DIGITS = 5  # columns that spread equally are taken in their order: rounding errors must not decide
 PAIRS, SHIFTS = 1000, 8  # the mean distance is that of up to this many rows from as many others, this many times
-
-KERNELS = {0.5: "Laplacian kernel of root distances", 1.0: "Laplacian kernel", 2.0: "Gaussian kernel"}
-"""What a kernel is called, by its power."""
-
+KERNELS = {0.5: "Laplacian kernel of root distances", 1.0: "Laplacian kernel", 2.0: "Gaussian kernel"}  # their names, by power
 RATES = {2.0: 0, 1.0: 1, 0.5: 2}  # where ``path_of_pairs`` expects the rates of each power
-
-RIDGE = 0.03
-"""Noise on the kernel's diagonal, as a share of it: only a sample that differs from the references by more than this stands out."""
-
+RIDGE = 0.03  # noise on the kernel's diagonal, as a share of it: only what differs from the references by more than this stands out
 LEAST_EXPLAINED = 1e-80  # what is explained of a sample at least: its logarithm is finite
 MANY_ROWS = 2000  # from here on, rows are shared between threads
-
-
 Mixing: TypeAlias = Callable[[int, np.ndarray], np.ndarray] | None
 
 
@@ -186,10 +174,11 @@ class KernelResidual(BaseEstimator):
         """Fill ``packed`` with the inverse Cholesky factor of one leaf. Mutates packed."""
         K = np.empty((columns.shape[1], columns.shape[1]))
         loops.kernel_matrix(columns, self.power, 1.0 / self.width_, self.ridge, K)
-        loops.factorise(K)
-        loops.inverse(K, packed)
+        with one_blas_thread():
+            U, _ = lapack.dpotrf(K.T, overwrite_a=1)  # the lower triangle of K, in the order of Fortran
+            packed[:] = lapack.dtrtri(U, overwrite_c=1)[0].T[np.tri(len(K), dtype=bool)]
 
-    def score(self, Z: np.ndarray, near: Near, leaf: np.ndarray) -> np.ndarray:
+    def score(self, Z: np.ndarray, near: "Near", leaf: np.ndarray) -> np.ndarray:
         """The residuals of samples in these leaves."""
         out, order = np.empty(len(Z)), np.argsort(leaf, kind="stable")
         factors = near.factors(self, leaf)
@@ -200,7 +189,7 @@ class KernelResidual(BaseEstimator):
         in_threads(work, len(Z)) if len(Z) >= MANY_ROWS else work(0, len(Z))
         return -np.log(np.maximum(out, LEAST_EXPLAINED)) if self.is_narrow else 1.0 - out
 
-    def _graph(self, op: Any, Z: Any, leaf: Any, near: Near) -> Any:
+    def _graph(self, op: Any, Z: Any, leaf: Any, near: "Near") -> Any:
         everywhere = np.arange(len(near.columns))
         near.fill(everywhere)
         packed = near.factors(self, everywhere)
@@ -211,11 +200,8 @@ class KernelResidual(BaseEstimator):
             return op.Mul(op.Log(op.Max(explained, op.numbers(LEAST_EXPLAINED))), op.numbers(-1.0))
         return op.Sub(op.numbers(1.0), explained)
 
-    def terms(self, Z: np.ndarray, near: Near, leaf: np.ndarray, feature: np.ndarray, count: int, mixed: Mixing = None) -> np.ndarray:
-        """What each feature adds to the residuals (rows × count): Aumann and Shapley's values, as all distances grow from 0 together.
-
-        Where a view mixes columns, ``mixed(i, references)`` is what each column adds to the distances of row i (references × columns).
-        """
+    def terms(self, Z: np.ndarray, near: "Near", leaf: np.ndarray, feature: np.ndarray, count: int, mixed: Mixing = None) -> np.ndarray:
+        """Aumann and Shapley's values of the residuals; ``mixed(i, references)``: what columns add to distances in a mixed view."""
         terms, packed = np.zeros((len(Z), count)), near.factors(self, leaf)
         rate = np.zeros((1, 3, Z.shape[1]))
         rate[0, RATES[self.power]] = 1.0 / self.width_
@@ -228,31 +214,22 @@ class KernelResidual(BaseEstimator):
                 path_of_pairs(Z[rows].astype(np.float64), columns, rate, feature, -pairs, found)
             else:
                 for place, i in enumerate(rows):
-                    found[place] = _path(mixed(int(i), columns.T) / self.width_, feature, count, pairs)
+                    added = path_of_exponents(mixed(int(i), columns.T).T / self.width_, -pairs)
+                    found[place] = np.bincount(feature, weights=added, minlength=count)
             terms[rows] = found
         return terms
-
-
-def _path(e: np.ndarray, feature: np.ndarray, count: int, pairs: np.ndarray) -> np.ndarray:
-    """Σ_rs pairs_rs (e_rg + e_sg) (1 - exp(-E_r - E_s)) / (E_r + E_s) for each feature g, from its exponents e (references × columns)."""
-    total = e.sum(axis=1)
-    both = total[:, None] + total
-    shares = (pairs * np.divide(-np.expm1(-both), both, out=np.ones_like(both), where=both > 0.0)).sum(axis=1)
-    return 2.0 * np.bincount(feature, weights=shares @ e, minlength=count)
 
 
 def mean_distance(Z: np.ndarray, power: float) -> float:
     """The mean distance between rows: pairs that are far apart in the order of the rows, evenly spread."""
     Z = Z[:: max(1, len(Z) // PAIRS)]
     shifts = sorted({round(number * len(Z) / (SHIFTS + 1)) for number in range(1, SHIFTS + 1)} - {0})
-    return float(np.mean([loops.pair_distances(Z, np.roll(Z, shift, axis=0), power) for shift in shifts])) if shifts else 0.0
+    distances = [(np.abs(Z - np.roll(Z, shift, axis=0)) ** power).sum(axis=1, dtype=np.float64) for shift in shifts]
+    return float(np.mean(distances)) if shifts else 0.0
 
 
 class Near:
-    """References and factors of the leaves that samples fell into so far. They follow from the rows, so files do not hold them.
-
-    Threads may fill the same leaf at the same time: they write the same bits, and say that it is filled afterwards.
-    """
+    """References and factors of leaves that samples fell into; threads may fill a leaf at the same time, as they write the same bits."""
 
     def __init__(self, Z: np.ndarray, references: LocalReferences) -> None:
         leaves, m = references.members_.shape

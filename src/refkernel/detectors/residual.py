@@ -19,11 +19,8 @@ from ..maps import ReferenceMap
 from ..references import GENERATED, ReferencesLike, Subset
 from ..references.base import NestedParams
 
-MOST_REFERENCES = 1000
-"""References by default at most: scoring a row costs their square, and half of 100,000 rows would not fit into memory."""
-
-WHOLE_SHARE = 1e-9
-"""Shares (of weights, of variance) that differ by less than this differ only by rounding: 0.29 · 100 is 28.999999999999996."""
+MOST_REFERENCES = 1000  # by default at most: scoring a row costs their square, and half of 100,000 rows would not fit into memory
+WHOLE_SHARE = 1e-9  # shares (of weights, of variance) that differ by less differ only by rounding: 0.29 · 100 is 28.999999999999996
 
 
 class ReferenceResidual(ThresholdMixin, NestedParams):

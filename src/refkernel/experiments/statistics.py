@@ -25,11 +25,7 @@ def differences(one: pd.Series, other: pd.Series) -> np.ndarray:
 
 
 def paired_p(d: np.ndarray, alternative: str = "two-sided") -> float:
-    """The exact p value of Wilcoxon's signed-rank test that differences d are symmetric about 0; zeros are left out.
-
-    The distribution of the rank sum over all 2^n signs is a product of polynomials, with ties too. (SciPy's permutation of
-    tied ranks takes seconds for a dozen tasks, and its older versions approximate.)
-    """
+    """The exact p-value of Wilcoxon's signed-rank test, zeros left out: the rank sum's distribution is a product of polynomials."""
     d = np.round(d, TIE_DECIMALS)
     d = d[d != 0]
     halves = np.rint(2 * rankdata(np.abs(d))).astype(int)  # tied ranks are multiples of a half

@@ -1,57 +1,28 @@
-"""Experiments as rows on disk: units run in parallel, and a run that was cut off continues where it stopped.
-
-A results folder holds rows.csv, with one block of rows for each unit, and run.json: settings, versions, machine and times.
-"""
-
-from __future__ import annotations
+"""Experiments as rows on disk (rows.csv and run.json): units run in parallel, and a run that was cut off continues where it stopped."""
 
 import csv
-import errno
 import json
 import os
 import platform
 import subprocess
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from importlib.metadata import version
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 
 from .._core.files import append_text, write_text
+from .._core.files import only_writer as only_writer  # for the commands that lock their state
 from .._core.types import StrPath
 from ..exceptions import ResultsError
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 A = TypeVar("A")
 T = TypeVar("T")
-
 ROWS, RUN = "rows.csv", "run.json"
-LOCK_NAME = ".lock"
 ELSEWHERE = "Name another folder with --out"
-HELD = (errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK, errno.EDEADLK)  # error codes that mean that another process holds the lock
-
-if os.name == "nt":
-    import msvcrt
-
-    LOCKED_BYTE = 2**30
-    """Windows does not let others read a locked byte; this one lies beyond the text."""
-
-    def _lock(descriptor: int) -> None:
-        os.lseek(descriptor, LOCKED_BYTE, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
-
-else:
-    import fcntl
-
-    def _lock(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def run_units(
@@ -69,12 +40,11 @@ def run_units(
     """Compute the units that the folder ``out`` lacks, and return the contents of its run.json, with seconds by stage.
 
     ``compute(unit)`` returns the ``size`` rows of a unit, which its ``key`` identifies, and the seconds of its stages. Rows are appended
-    unit by unit, in the same order for any ``jobs``; ``progress(done, total)`` is called as units finish; ``facts`` go into run.json at
-    the end. A folder with other ``settings``, or one that another process is writing, is refused. Nothing is written before the first
-    unit is finished, so that a run that fails at once does not block the next one.
+    unit by unit, in the same order for any ``jobs``; nothing is written before the first. ``facts`` go into run.json at the end. A folder
+    with other ``settings``, or one that another process is writing, is refused.
     """
     out, settings = Path(out), json.loads(json.dumps(settings))  # as they will be read again
-    with only_writer(out):
+    with only_writer(out, ".lock", ELSEWHERE):
         begun = (out / ROWS).exists() and (out / ROWS).stat().st_size
         run = _continued(out / RUN, settings) if begun else _new(settings)
         done = _finished_units(out / ROWS, units, size, columns) if begun else 0
@@ -84,7 +54,7 @@ def run_units(
             text = StringIO()
             writer = csv.DictWriter(text, columns, lineterminator="\n")
             if not begun and number == 1:
-                _write_run(out, run)
+                write_text(out / RUN, json.dumps(run, indent=2) + "\n")
                 writer.writeheader()
             writer.writerows(rows)
             append_text(out / ROWS, text.getvalue())
@@ -94,7 +64,7 @@ def run_units(
         seconds = run.get("seconds", 0.0) + (time.perf_counter() - start if done < len(units) else 0.0)
         times = {"seconds": round(seconds, 3), "stages": {stage: round(spent, 3) for stage, spent in stages.items()}}
         run |= {**times, "finished": True, **(facts or {})}
-        _write_run(out, run)
+        write_text(out / RUN, json.dumps(run, indent=2) + "\n")
     return run
 
 
@@ -127,8 +97,8 @@ def provenance(run: dict[str, Any]) -> str:
     return " ".join([*said, f"Commit {run['commit'][:12]}." if "commit" in run else ""]).strip()
 
 
-def read_rows(folder: StrPath, command: str, columns: Iterable[str], **options: Any) -> pd.DataFrame:
-    """The rows that ``refkernel command`` wrote into a folder, checked for these columns; ``options`` go to pandas."""
+def read_rows(folder: StrPath, command: str, columns: Iterable[str], **options: Any) -> Any:
+    """The data frame of rows that ``refkernel command`` wrote into a folder, checked for these columns; ``options`` go to pandas."""
     import pandas as pd  # only reading needs it
 
     path = Path(folder) / ROWS
@@ -167,10 +137,6 @@ def _continued(path: Path, settings: dict[str, Any]) -> dict[str, Any]:
     return run
 
 
-def _write_run(out: Path, run: dict[str, Any]) -> None:
-    write_text(out / RUN, json.dumps(run, indent=2) + "\n")
-
-
 def _finished_units(path: Path, units: Sequence[Any], size: int, columns: Sequence[str]) -> int:
     """The number of units whose rows are all there; the rows of one that was cut off are removed."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -196,29 +162,3 @@ def _commit() -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     return found.stdout.strip()
-
-
-@contextmanager
-def only_writer(folder: Path, name: str = LOCK_NAME, way_out: str = ELSEWHERE) -> Iterator[None]:
-    """Lock a folder, created if necessary, while the block runs; raise ResultsError if another process or run holds the lock ``name``.
-
-    The operating system releases the lock when the process ends. The file stays: removing it while another opens it would protect nothing.
-    """
-    path = folder / name
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise ResultsError(f"{folder} cannot be written: {error}. {way_out}.") from error
-    with os.fdopen(descriptor, "r+b", buffering=0) as file:
-        try:
-            _lock(descriptor)
-        except OSError as error:
-            if error.errno in HELD:
-                number = path.read_text(encoding="ascii", errors="replace").strip()
-                holder = f" (pid {number})" if number.isdigit() else ""  # it may not have written its number yet
-                raise ResultsError(f"Another process{holder} is writing into {folder}. Wait for it to finish. {way_out}.") from error
-            warnings.warn(f"{folder} cannot be locked ({error}): make sure that no other process writes into it.", stacklevel=3)
-        file.seek(0)
-        file.write(f"{os.getpid():<20}\n".encode())  # padded, so that it covers an older number
-        yield

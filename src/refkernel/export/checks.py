@@ -1,7 +1,4 @@
-"""Checks that the parts of a loaded model fit together, before anything is computed with them.
-
-This is the engine: what the attributes of a class must be stands beside the class, as ``_core.file_rules`` describes it.
-"""
+"""Checks that the parts of a loaded model fit together, by the rules that stand beside each class (``_core.file_rules``)."""
 
 from collections.abc import Iterable, Iterator
 from inspect import signature

@@ -245,7 +245,3 @@ def _check_can_be_found(schema: Any, names: list[str]) -> None:
                 "Define it at the top level of a module (not in a script, notebook or function, and not as a lambda), preferably as a "
                 'subclass of refkernel.kernels.Kernel if it is a kernel. Fit again, save, and load with trusted=["module.Name"].'
             )
-
-
-def __dir__() -> list[str]:
-    return __all__

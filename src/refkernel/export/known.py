@@ -1,7 +1,4 @@
-"""The closed lists of what a model file may hold: containers, arrays, types that are rebuilt, functions that are found by name.
-
-``NodeKind`` names are those of skops: every object in a file is described by a node whose ``__loader__`` says how it is rebuilt.
-"""
+"""The closed lists of what a model file may hold, by the kinds of skops' nodes: plain values, types, and functions found by name."""
 
 import inspect
 import sys
@@ -25,7 +22,6 @@ ROOMS = ("kernels", "references", "pseudo_outliers", "calibration", "model_selec
 """Public modules whose types models may hold, besides those of the public classes."""
 
 OWN_FUNCTIONS = (metrics.gmean_score, metrics.tpr_at_tnr_score)
-
 INTERNAL_TYPES = frozenset({"sklearn.metrics._scorer._PassthroughScorer", "sklearn.compose._column_transformer._RemainderColsList"})
 """Types of scikit-learn without a public name. Not every version has all of them."""
 
@@ -49,7 +45,6 @@ SCALARS = frozenset(
     f"numpy.{kind.__name__}" for kind in set(np.sctypeDict.values()) if issubclass(kind, np.number | np.bool_ | np.str_ | np.bytes_)
 )
 ARRAYS = frozenset({"numpy.ndarray"})
-
 UFUNC_MODULES = ("numpy", "numpy._core._multiarray_umath", "scipy.special", "scipy.special._ufuncs")
 """Where skops finds the home of a ufunc, depending on the version of NumPy."""
 

@@ -1,8 +1,7 @@
 """The schema of a model file, which describes its objects, and its arrays. All of it is checked before anything is built.
 
-skops rebuilds an object by the kind of its node. Most kinds hold plain values or set attributes; some call what the file names. Those
-are accepted only for names that the reader trusts, and no name is accepted for a kind that it was not listed for. The header of an array
-must match its bytes before NumPy or SciPy opens it.
+skops rebuilds an object by the kind of its node. Some kinds call what the file names: these are accepted only for names that the reader
+trusts, and no name for a kind that it was not listed for. The header of an array must match its bytes.
 """
 
 import io
@@ -21,12 +20,9 @@ from .sealed import check_size, unpack
 
 OLDEST_PROTOCOL = 2  # nodes of older protocols of skops are built by other rules; no version of this package has written them
 KINDS = "biufcSU"  # booleans, numbers and texts. Python objects would be pickles; models use no other kinds.
-
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-
 SPARSE_FORMATS = ("csr", "csc")
 SPARSE_PARTS = frozenset({"data.npy", "indices.npy", "indptr.npy", "shape.npy", "format.npy", "_is_array.npy"})
-
 UNCOMPARED = ("__id__", "file")  # skops gives some objects a new number each time it meets them; their contents are compared instead
 
 

@@ -1,7 +1,6 @@
 """The file around a model: a zip archive whose comment ends in the SHA-256 of all bytes before it, and what it says about the model.
 
-The checksum finds damage. A forger can compute it too, so nothing here believes what the archive says about its sizes: entries are
-unpacked in small steps, up to a limit.
+The checksum finds damage; a forger can compute it, so no size is believed: entries are unpacked in small steps, up to a limit.
 """
 
 import hashlib
@@ -20,7 +19,6 @@ from .._core.validation import check_positive
 from ..exceptions import ModelFileError
 
 FORMAT = 1  # the format that ``save`` writes, and the newest that ``load`` reads
-
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "skops")
 
 METADATA = {
@@ -38,18 +36,11 @@ METADATA = {
 
 ABOUT_ENTRY = "refkernel.json"
 SCHEMA_ENTRY = "schema.json"
-
 MARK = b"refkernel sha256 "
-DIGEST_SIZE = 64
-"""The archive's comment is the mark and this many hexadecimal digits. Later formats keep this, so that a newer file is not taken for a
-damaged one."""
-
+DIGEST_SIZE = 64  # the archive's comment is the mark and this many hexadecimal digits in all formats: a newer file is not a damaged one
 MAX_BYTES = 2**31  # A model of 250 million numbers: beyond this a file is more likely wrong than large
-
 SMALL_BYTES = 2**26
-MAX_RATIO = 20
-"""Above 64 MB, contents may be this many times larger than the file: arrays are stored uncompressed, only the schema is compressed."""
-
+MAX_RATIO = 20  # above 64 MB, contents may be this many times the file: arrays are stored uncompressed, only the schema is compressed
 SMALL_JSON_BYTES = 2**24
 MAX_JSON_BYTES = 2**27
 MAX_JSON_RATIO = 100

@@ -25,7 +25,3 @@ __all__ = [
     "Sum",
     "as_kernel",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__

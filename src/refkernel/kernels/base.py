@@ -3,8 +3,6 @@
 Estimators fit a copy of the kernel that they are given. ``X`` (n × d) and ``Z`` (m × d) hold samples in rows; ``Z=None`` is ``Z = X``.
 """
 
-from __future__ import annotations
-
 import copy
 import warnings
 from collections.abc import Callable
@@ -123,7 +121,7 @@ class Kernel(QuickParams):
         fitted._learn(rows, sample_weight, random_state)
         return fitted
 
-    def _in_map(self) -> Kernel:
+    def _in_map(self) -> "Kernel":
         """This kernel as the base of a reference map: itself, unless its default width differs there."""
         return self
 
@@ -156,10 +154,10 @@ class Kernel(QuickParams):
 
         return in_blocks(make, X, out, max(W.shape), self._thread_safe)
 
-    def __add__(self, other: Any) -> Kernel:
+    def __add__(self, other: Any) -> "Kernel":
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
-    def __mul__(self, other: Any) -> Kernel:
+    def __mul__(self, other: Any) -> "Kernel":
         if isinstance(other, Kernel):
             return Product(self, other)
         return Scaled(self, float(other)) if isinstance(other, Real) else NotImplemented

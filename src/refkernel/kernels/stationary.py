@@ -1,7 +1,5 @@
 """Kernels of the distance between two samples, and the one rule for their width."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -20,14 +18,9 @@ from .._core.validation import check_choice, check_positive, is_number
 from .base import Kernel, check_columns
 from .products import as_gamma
 
-PER_NEIGHBOUR_DISTANCE = 0.35
-"""sigma as a multiple of the distance to neighbours: real tables are ranked equally well from 0.25 to 0.35, and worse from 0.5 upwards."""
-
-MOST_WIDTHS = 5.0
-"""95 % of the rows have a neighbour within this many widths: farther away all kernel values vanish, and samples cannot be ranked."""
-
+PER_NEIGHBOUR_DISTANCE = 0.35  # sigma over the distance to neighbours: real tables rank equally well from 0.25 to 0.35, and worse from 0.5
+MOST_WIDTHS = 5.0  # 95 % of the rows have a neighbour within this many widths: farther away kernel values vanish, and nothing can be ranked
 NO_WIDTH = "This {} has no width yet: call fit(X) first, or pass {}."
-
 ROOT_ROWS = 1000  # rows whose mean root distance is measured: it takes all pairs
 
 
@@ -119,7 +112,7 @@ class RBF(Stationary):
             return max(PER_NEIGHBOUR_DISTANCE * typical, seldom_exceeded / MOST_WIDTHS)
         return np.sqrt(_widths("scale", self.scale, rows.X.shape[1])) * rows.measured(root_mean_squared_distance, sample_weight)
 
-    def _in_map(self) -> RBF:
+    def _in_map(self) -> "RBF":
         return self if self.scale is not None else RBF(1.0, self.sigma, self.fit_on, self.gamma)
 
     def __call__(self, X: MatrixLike, Z: MatrixLike | None = None) -> np.ndarray:

@@ -18,7 +18,3 @@ from .source import is_source as is_source
 from .source import open_source
 
 __all__ = ["open_source"]
-
-
-def __dir__() -> list[str]:
-    return __all__

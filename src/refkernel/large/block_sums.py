@@ -4,8 +4,6 @@ Symbols: ``G = Phi w + p`` and t = rho - G, which is positive for rows that want
 |t| < mu, where a row's weight b goes from its lower to its upper bound.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -24,14 +22,14 @@ class Point:
     w: np.ndarray
     rho: float
 
-    def moved(self, step: np.ndarray, share: float = 1.0) -> Point:
+    def moved(self, step: np.ndarray, share: float = 1.0) -> "Point":
         return Point(self.w + share * step[:-1], self.rho + share * float(step[-1]))
 
 
 class Sums(SimpleNamespace):
     """What is added up name by name; tuples are joined."""
 
-    def __add__(self, other: Sums) -> Sums:
+    def __add__(self, other: "Sums") -> "Sums":
         return Sums(**{name: value + getattr(other, name) for name, value in vars(self).items()})
 
 
@@ -41,13 +39,12 @@ class Largest:
 
     value: Any
 
-    def __add__(self, other: Largest) -> Largest:
+    def __add__(self, other: "Largest") -> "Largest":
         return Largest(np.maximum(self.value, other.value))
 
 
 def smoothed(rows: Rows, point: Point, mu: float) -> Sums:
-    """The smoothed problem at a point: Σ of its terms, Σ b phi, Σ b, Σ |b| ||phi||², the curvature, the change of the gradient with mu
-    (times mu), the rows in the band and the weight that these can move."""
+    """The smoothed problem at a point: its value, sums over weights, curvature, drift with mu, the band's rows and movable weight."""
     t = point.rho - rows.gradient(point.w)
     span = rows.upper - rows.lower
     b = smoothed_weights(t, mu, rows.lower, rows.upper)
@@ -102,8 +99,7 @@ def screened(rows: Rows, screen: Screen) -> Sums:
 
 
 def verdict(b: np.ndarray, G: np.ndarray, rho: float, lower: np.ndarray, upper: np.ndarray) -> Sums:
-    """How rows fare at a solution: how many are at the wrong bound, their part of the duality gap, and minus the smallest gradient of a
-    weight that may grow."""
+    """How many rows are at the wrong bound, their part of the gap, and minus the smallest gradient of a weight that may grow."""
     losses = (b - lower) * np.maximum(G - rho, 0.0) + (upper - b) * np.maximum(rho - G, 0.0)
     least = float(np.min(G[b < upper], initial=np.inf))
     return Sums(wrong=int(np.count_nonzero(losses)), gap=float(losses.sum()), least=Largest(-least))

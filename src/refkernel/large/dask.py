@@ -121,12 +121,8 @@ def _prepared(part: Any, start: int, n_columns: int, weight: np.ndarray | None, 
     features, r, terms = given
     source = ArraySource(_rows_of(part, start, n_columns))
     rows = StreamedRows(source, features, r, terms, weight, room_for(len(source), r, np.inf), thread_safe=False, offset=start)
-    rows.reduce(_nothing)  # the first pass keeps the features
+    rows.reduce(lambda rows: 0)  # the first pass keeps the features
     return rows
-
-
-def _nothing(rows: Any) -> int:
-    return 0
 
 
 def _passed(function: Callable[..., Any], state: tuple[Any, ...], rows: StreamedRows) -> Any:

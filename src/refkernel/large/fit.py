@@ -17,8 +17,6 @@ from .smoothed_newton import FEASIBLE, MANY, SAMPLE, Guess, Search, solve_held
 from .source import ArraySource, Source
 
 Fit: TypeAlias = tuple[Solution, Features, np.ndarray]
-
-
 LEAST_SPREAD = 1e-4  # if a sample's gradients are all alike (w = 0), those of all rows may still differ by this share of their terms
 ROWS_PER_FEATURE = 100  # with fewer rows for each feature, Newton steps cost more than the pair moves that they save
 
@@ -71,10 +69,7 @@ def _terms(model: Any, signed: np.ndarray | None, n: int, diag_targets: np.ndarr
 
 
 def _fit(model: Any, source: Source, signed: np.ndarray | None, X: np.ndarray, index: np.ndarray, whole: np.ndarray | None) -> Fit:
-    """Fit all rows from a start on the sample X, and return what warnings are judged by: the solution, the sample's features and rows.
-
-    Of the rows with weight, the model keeps all if the ``whole`` is in memory, and else those on the boundary.
-    """
+    """Fit from a start on the sample X; return the solution, the sample's features and rows. Without ``whole``, only free rows are kept."""
     n = len(source)
     Phi = np.asarray(model.kernel_._features(X), dtype=np.float64)
     weight = None if signed is None else signed[index]

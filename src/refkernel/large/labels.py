@@ -1,7 +1,5 @@
 """The rows of a source that one fit sees: targets, known outliers, their weights, a sample of them, and the moments of its columns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,15 +22,15 @@ class Labels:
     weight: np.ndarray | None
 
     @classmethod
-    def of(cls, n: int, y: Any, sample_weight: Any) -> Labels:
+    def of(cls, n: int, y: Any, sample_weight: Any) -> "Labels":
         if y is None and sample_weight is None:
             return cls(None, None)
-        training, weight = training_rows(_Shaped((n, 1)), _in_memory(y), _in_memory(sample_weight))
+        training, weight = training_rows(np.empty((n, 0)), _in_memory(y), _in_memory(sample_weight))
         kind = np.zeros(n, dtype=np.int8)
         kind[training.targets], kind[training.outliers] = 1, -1
         return cls(kind, weight)
 
-    def chosen(self, index: np.ndarray) -> Labels:
+    def chosen(self, index: np.ndarray) -> "Labels":
         return self if self.kind is None or self.weight is None else Labels(self.kind[index], self.weight[index])
 
     def signed(self, model: Any) -> np.ndarray | None:
@@ -40,7 +38,7 @@ class Labels:
         if self.kind is None:
             return None
         signed = np.zeros(len(self.kind))
-        used, weight = model._used_rows(*self.training(_Shaped((len(self.kind), 1))))
+        used, weight = model._used_rows(*self.training(np.empty((len(self.kind), 0))))
         signed[used] = weight
         return signed
 
@@ -48,16 +46,6 @@ class Labels:
         """The rows of one fit, and their weights."""
         kind, weight = (np.ones(len(X)), np.ones(len(X))) if self.kind is None or self.weight is None else (self.kind, self.weight)
         return TrainingRows(X, np.flatnonzero(kind == 1), np.flatnonzero(kind == -1)), weight
-
-
-@dataclass(frozen=True)
-class _Shaped:
-    """What ``training_rows`` needs to know about X if the rows themselves are not in memory."""
-
-    shape: tuple[int, int]
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
 
 def _in_memory(labels: Any) -> Any:
@@ -93,7 +81,7 @@ class Moments:
     squares: np.ndarray
     first: np.ndarray
 
-    def __add__(self, other: Moments) -> Moments:
+    def __add__(self, other: "Moments") -> "Moments":
         if not (self.n and other.n):
             return self if self.n else other
         n, shift = self.n + other.n, other.mean - self.mean

@@ -1,7 +1,5 @@
 """What a pass sees: blocks of rows as features with their bounds. They are held in memory, or come from a source."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile
@@ -20,10 +18,7 @@ FREE_DISK = 1.5  # features go to the disk only if it has this many times their 
 
 @dataclass(frozen=True)
 class Rows:
-    """Features ``Phi`` (k × r), ||phi||², the terms of rows in  min ½ b'Kb + p'b,  lower <= b <= upper,  and their numbers ``index``.
-
-    ``Phi`` may be rounded to single precision; ``recompute(chosen)`` then gives rows of it in double precision.
-    """
+    """Features ``Phi`` (rounded, if ``recompute(chosen)`` has exact ones), ||phi||², p, lower <= b <= upper, and the rows' numbers."""
 
     Phi: np.ndarray
     diag: np.ndarray
@@ -35,18 +30,18 @@ class Rows:
     are_exact: ClassVar[bool] = True
 
     @classmethod
-    def of(cls, Phi: np.ndarray, diag: np.ndarray, problem: DualProblem) -> Rows:
+    def of(cls, Phi: np.ndarray, diag: np.ndarray, problem: DualProblem) -> "Rows":
         """All rows of a problem."""
         return cls(Phi, diag, problem.p, problem.lower, problem.upper, np.arange(len(Phi)))
 
     @classmethod
-    def joined(cls, parts: Iterable[Rows]) -> Rows:
+    def joined(cls, parts: Iterable["Rows"]) -> "Rows":
         """The rows of several blocks, in double precision."""
         terms = zip(*((part.Phi, part.diag, part.p, part.lower, part.upper, part.index) for part in parts), strict=True)
         Phi, diag, p, lower, upper, index = map(np.concatenate, terms)
         return cls(Phi, diag, p, lower, upper, index)
 
-    def chosen(self, rows: Any) -> Rows:
+    def chosen(self, rows: Any) -> "Rows":
         """Some rows, in double precision."""
         return Rows(self.exact(rows), *(terms[rows] for terms in (self.diag, self.p, self.lower, self.upper, self.index)))
 
@@ -71,10 +66,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Terms:
-    """p = linear_share (diag - margin [w < 0]),  lower_per_weight min(w, 0) <= b <= upper_per_weight max(w, 0),  Σ b = total.
-
-    ``upper`` is the sum of all upper bounds, and ``most`` what the sum leaves for one row: bounds beyond it are drawn in.
-    """
+    """p = linear_share (diag - margin [w < 0]), lower_per_weight min(w, 0) <= b <= min(upper_per_weight max(w, 0), most), Σ b = total."""
 
     linear_share: float
     margin: float
@@ -99,10 +91,7 @@ def rows_of_block(r: int) -> int:
 
 @dataclass(frozen=True)
 class StreamedRows:
-    """The features of a source on this machine, kept in single precision between passes if there is ``room`` for all of them.
-
-    Large blocks are cut (``rows_of_block``). ``offset`` is the number of the first row, if the source is a part of a larger one.
-    """
+    """A source's features, kept in single precision between passes if there is ``room``; ``offset`` is the number of its first row."""
 
     source: Any
     features: Callable[[np.ndarray], np.ndarray]
@@ -148,10 +137,7 @@ class StreamedRows:
 
 
 def room_for(n: int, r: int, memory: float) -> np.ndarray | None:
-    """Room for the features of n rows in single precision: in memory if ``memory`` (MB) allows it, else in a temporary file without a name.
-
-    None if the disk has no room either: features are then computed again in every pass.
-    """
+    """Room for n rows in single precision: in memory up to ``memory`` (MB), else an unnamed temporary file; None if the disk has none."""
     size = 4 * n * r
     if size <= 1e6 * memory:
         return np.empty((n, r), np.float32)

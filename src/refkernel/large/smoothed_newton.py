@@ -28,23 +28,15 @@ SHRINK = 0.3  # the band's width from one step to the next
 SAMPLE = 1 << 13  # rows that the search starts with; of a large problem, at most so many are kept near the boundary
 MANY = 4 * SAMPLE  # with more rows, a start on a sample pays
 FEW = 768  # rows that the pair solver finishes: it holds their kernel matrix whole (5 MB)
-
-ROWS_PER_FEATURE = 3
-"""At least this many rows for each feature stay near the boundary: an optimum may have one free weight more than features."""
-
+ROWS_PER_FEATURE = 3  # this many rows for each feature stay near the boundary: an optimum may have one free weight more than features
 SAFE = 2.0  # rows within this multiple of the last step's largest change count as able to change sides
 FARTHEST = 4.0  # A step changes no row by more than this many widths of the band: farther away the curvature is that of other rows
 WITHIN = 0.75  # the share of the limit that a screen aims at: the density of rows is only known on average
-
-TIED, MOST_TIED = 0.8, 8
-"""If this share of the band's rows stays as it shrinks, they tie, and up to this many times the limit go into the exact finish."""
-
+TIED, MOST_TIED = 0.8, 8  # if this share of the band's rows stays as it shrinks, they tie; up to this many limits then finish exactly
 POLISHING = 5  # Newton steps that make the weights of a band sum to their total
 MOST_PASSES = 100  # A solve takes about 5 passes from a start on a sample, and 15 from none
 FEASIBLE = 1e-9  # weights sum to their total up to this share
-
-INNER_TOL, LEAST_TOL = 1e-3, 1e-10
-"""The tolerance of the rows near the boundary, as a share of the whole problem's, and what rounding allows."""
+INNER_TOL, LEAST_TOL = 1e-3, 1e-10  # the tolerance of the rows near the boundary, as a share of the whole problem's, and its least
 
 
 @dataclass(frozen=True)
@@ -58,8 +50,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class Optimum:
-    """A solution: its point; the screen behind it, the rows that this left and their weights; the sums over all rows with weight, and
-    the verdict over all rows. Without rows that were left, the weights are those of a smoothed band: the screen's point and width."""
+    """A point, its screen, the rows it left (None: a smoothed band), their weights, the sums over rows with weight, the verdict."""
 
     point: Point
     screen: Screen
@@ -111,10 +102,7 @@ class Optimum:
 
 
 class Search:
-    """One solve: passes over ``rows``, whose ``reduce(function, *state)`` adds up a function over blocks.
-
-    They say whether they ``are_exact`` or may be rounded to single precision.
-    """
+    """One solve: passes over ``rows``, whose ``reduce(function, *state)`` adds up over blocks; rows that are not exact are rounded."""
 
     def __init__(self, rows: Any, total: float, n: int, start: Guess, tol: float) -> None:
         self.rows, self.total, self.n, self.start, self.tol = rows, total, n, start, tol

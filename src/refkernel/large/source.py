@@ -13,9 +13,7 @@ from .._core.validation import unmasked
 from .rows import StreamedRows, Terms, room_for
 
 BLOCK_BYTES = 1 << 23  # rows read at a time, where the source can be cut anywhere: 8 MB in double precision
-
 PARQUET = (".parquet", ".pq")
-
 ON_DISK = ("zarr", "h5py")  # packages whose arrays are read in slices
 
 

@@ -1,7 +1,5 @@
 """What the candidates of a grid share (the plan of a search), and one fold, on which shared work is done once."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import time
@@ -32,9 +30,7 @@ from .grams import ReferenceSet, Samples
 from .paths import Formulation, SolvedPaths, solve_formulations
 from .scoring import rates
 
-KERNEL_AXES = ("scale", "sigma", "gamma", "degree", "coef0")
-"""Parameters of a base kernel that change neither the references nor the distances."""
-
+KERNEL_AXES = ("scale", "sigma", "gamma", "degree", "coef0")  # parameters of a base kernel that change no references and no distances
 STACK_ENTRIES = 2**20  # kernel matrices of several base kernels are solved together if they hold at most this many entries (8 MB)
 NO_SHARES = np.full((1, 2), np.nan)  # of a search without made-up outliers, and of fits that failed
 
@@ -61,9 +57,8 @@ class KernelAxis:
 class Shared:
     """Candidates that share preprocessing, references and distances.
 
-    ``prefix`` holds the transformers before the kernel (equal ones have the same ``key``), ``reference`` the ReferenceMap or
-    ReferenceKernel (None on a plain kernel), ``kernel`` the base kernel. ``names`` says which axis (nu, C or one of the base kernel's own)
-    each name in the grid stands for.
+    ``prefix`` holds the transformers before the kernel (equal ones have the same ``key``), ``reference`` the map or reference kernel, if
+    any. ``names`` says which axis (nu, C or one of the base kernel's own) each name in the grid stands for.
     """
 
     prefix: list[Any]
@@ -76,10 +71,7 @@ class Shared:
 
 
 class Rows(NamedTuple):
-    """Some candidates on one fold: their scores, the seconds that fitting and scoring one of them took, and what went wrong.
-
-    With made-up outliers, ``shares`` (candidates × 2) are those of normals accepted and of made-up outliers rejected.
-    """
+    """Candidates on one fold: scores, seconds of one, failure; ``shares`` of normals accepted and of made-up outliers rejected."""
 
     candidates: list[int]
     scores: np.ndarray
@@ -186,7 +178,7 @@ def evaluate(
     return rows, fold.clock.stages
 
 
-def _alone_row(part: Alone, fold: _Fold) -> Rows:
+def _alone_row(part: Alone, fold: "_Fold") -> Rows:
     """Fit and score one candidate on its own; if the fit fails, its score is ``error_score``."""
     task, fit_time = fold.task, 0.0
     try:
@@ -213,7 +205,7 @@ def _alone_row(part: Alone, fold: _Fold) -> Rows:
     return Rows([part.candidate], scores, fit_time, fold.clock.lap("scoring"), [doubts], shares=shares)
 
 
-def _shared_rows(part: Shared, fold: _Fold) -> list[Rows]:
+def _shared_rows(part: Shared, fold: "_Fold") -> list[Rows]:
     """The rows of all candidates of a group; if the group cannot be solved together, each is fitted alone, and says why."""
     with contextlib.suppress(Exception):
         samples = fold.samples(part)
@@ -223,7 +215,7 @@ def _shared_rows(part: Shared, fold: _Fold) -> list[Rows]:
     return [_alone_row(member, fold) for axis in part.axes for member in axis.members]
 
 
-def _solved_rows(classifier: Any, axes: list[KernelAxis], samples: Samples, fold: _Fold) -> Rows:
+def _solved_rows(classifier: Any, axes: list[KernelAxis], samples: Samples, fold: "_Fold") -> Rows:
     """The rows of candidates on several base kernels with the same values of nu or C."""
     start = time.perf_counter()
     grams = samples.grams([axis.kernel for axis in axes])

@@ -9,7 +9,6 @@ import scipy.sparse as sp
 
 from .._core.distances import negative_squared_distances, squared_norms
 from .._core.factor import Whitening
-from .._core.gram import keep_freed_memory
 from .._core.progress import Clock
 from .._core.rows import TrainingRows
 from ..kernels import Kernel
@@ -49,11 +48,11 @@ class ReferenceSet:
 
 
 class Samples:
-    """Training and test samples of one fold, for kernel matrices of any base kernel (of its reference map if ``reference`` is given).
+    """Training and test samples of one fold, for matrices of any base kernel (of its reference map if ``reference`` is given).
 
-    References, distances and factorisations are computed once and shared by all kernels. ``reference_sets`` remembers generated
-    references from fold to fold; results do not depend on it. If the known outliers ``repel``, matrices hold them after the targets. If
-    ``far``, and under a reference map, one more test sample follows the others: one far from all references.
+    References, distances and factorisations are computed once and shared by all kernels; ``reference_sets`` remembers generated references
+    from fold to fold. Known outliers that ``repel`` follow the targets. If ``far``, a test sample far from all references follows the
+    others.
     """
 
     def __init__(
@@ -66,7 +65,6 @@ class Samples:
         repel: bool = False,
         far: bool = False,
     ) -> None:
-        keep_freed_memory()
         self.clock = clock or Clock()
         self._rows, self.far = rows, far and reference is not None
         self.outliers = rows.outliers.size if repel else 0

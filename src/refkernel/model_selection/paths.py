@@ -1,7 +1,5 @@
 """Every value of nu or C on one kernel matrix: the layer below the estimators, for users who bring their own kernels."""
 
-from __future__ import annotations
-
 import functools
 import math
 import warnings
@@ -101,7 +99,7 @@ def decision_paths(K: np.ndarray, formulations: Sequence[Formulation], K_test: n
     return solved.decisions(K_test, diag_test)
 
 
-def solve_formulations(K: np.ndarray, formulations: Sequence[Formulation], outliers: int = 0) -> SolvedPaths:
+def solve_formulations(K: np.ndarray, formulations: Sequence[Formulation], outliers: int = 0) -> "SolvedPaths":
     """Solve every value of every formulation on a stack of kernel matrices K (s × n × n), whose last ``outliers`` samples repel."""
     K = np.ascontiguousarray(K, dtype=np.float64)
     if not math.isfinite(K.sum()):
@@ -116,7 +114,7 @@ def solve_formulations(K: np.ndarray, formulations: Sequence[Formulation], outli
 class SolvedPaths:
     """The solutions of some formulations on a stack of s kernels, and what follows from them."""
 
-    plan: _Plan
+    plan: "_Plan"
     path: Solution
     outliers: int
     margin: np.ndarray
@@ -160,7 +158,7 @@ class _Plan:
 
 
 @functools.lru_cache(maxsize=1024)
-def _plan(formulations: tuple[Formulation, ...], n: int, outliers: int) -> _Plan:
+def _plan(formulations: tuple[Formulation, ...], n: int, outliers: int) -> "_Plan":
     """The problems of these formulations for n targets, sorted so that each starts from its neighbour's solution."""
     families, places, begin = [], [], 0
     for f in formulations:

@@ -13,7 +13,3 @@ from .series import SeriesDisplay
 from .spectrum import SpectrumDisplay
 
 __all__ = ["DecisionRegionDisplay", "ExplanationDisplay", "PathDisplay", "ScoreDistributionDisplay", "SeriesDisplay", "SpectrumDisplay"]
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -14,7 +14,6 @@ from ..metrics import geometric_mean, true_rates
 from .style import BLUE, GREEN, INK, ORANGE, PURPLE, VERMILION, Display
 
 STEPS = 20  # the default number of values of nu on a path: every 0.05, so that the bound looks like a line
-SEED = 0  # used if random_state is None: all fits must draw the same references, or the lines would show differences between draws
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -103,6 +102,9 @@ class PathDisplay(Display):
         steps = np.sort((nu if parameter == "nu" else 1.0 / (n * nu)) if values is None else np.asarray(values, dtype=np.float64))
         if steps.ndim != 1 or steps.size == 0:
             raise ValueError(f"values has shape {steps.shape}; it must be a list of at least one {parameter}.")
+        seed = int(np.random.default_rng().integers(2**31))  # one for all fits, or the lines would show differences between draws
+        unseeded = [name for name, given in model.get_params().items() if name.endswith("random_state") and given is None]
+        model = clone(model).set_params(**dict.fromkeys(unseeded, seed))
         rejected, support, tnr, repelled = np.array([_shares(model, parameter, value, X, y, is_target) for value in steps]).T
         display = cls(
             parameter=parameter,
@@ -138,7 +140,6 @@ class PathDisplay(Display):
 def _shares(model: Any, parameter: str, value: float, X: Any, y: Any, is_target: np.ndarray) -> tuple[float, float, float, float]:
     """With one value of nu or C: the shares of rejected targets, of targets that support, of rejected outliers; these' total |weight|."""
     fitted = clone(model)
-    fitted.set_params(**{name: SEED for name, given in fitted.get_params().items() if name.endswith("random_state") and given is None})
     final = detector_of(fitted)
     final.set_params(**{name: None for name in ("nu", "C") if name in final.get_params(deep=False)})  # only one may be given
     final.set_params(**{parameter: float(value)})

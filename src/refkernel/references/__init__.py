@@ -40,7 +40,3 @@ __all__ = [
     "as_strategy",
     "case",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__

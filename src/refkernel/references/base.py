@@ -1,7 +1,5 @@
 """The base of all strategies: their contract, sums, and what users may pass instead of a strategy."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 from dataclasses import dataclass
@@ -22,7 +20,6 @@ Size: TypeAlias = float | int | str
 """How many references: a fraction of the targets (float), a count (int), "balanced", "outliers" or "rounded_half"."""
 
 S = TypeVar("S", bound="Strategy")
-
 GENERATED = -1  # the index of a reference vector that is not a training row
 
 
@@ -84,7 +81,7 @@ class Strategy(QuickParams):
         """
         raise NotImplementedError(f"{type(self).__name__} draws nothing: define draw(self, rows, random_state), which returns References.")
 
-    def __add__(self, other: ReferencesLike) -> Sum:
+    def __add__(self, other: "ReferencesLike") -> "Sum":
         return Sum(self, as_strategy(other))
 
 
@@ -174,7 +171,6 @@ class Given(Strategy):
 
 
 NAMES: dict[str, Strategy] = {}  # strategies by name. ``named`` fills it: it imports the strategies, which import this module.
-
 ReferencesLike: TypeAlias = str | Strategy | MatrixLike
 """What users may pass as references: a name, a strategy, or the vectors themselves."""
 

@@ -12,9 +12,7 @@ from .._core.validation import check_choice, check_positive, is_number
 from ..kernels import Kernel
 from .base import References, Size, Sized, Strategy, float_rows, generated, kernel_matrix, known_outliers, members, with_size
 
-SCORED_TARGETS = 4000
-"""Leverage scores need a kernel matrix of the targets and its inverse: 128 MB each for this many targets, and a few seconds."""
-
+SCORED_TARGETS = 4000  # leverage scores need the targets' kernel matrix and its inverse: 128 MB each for this many, and a few seconds
 CLUSTERING_STEPS = 30  # A few thousand samples need fewer steps; on 100,000, ten times as many lower the squared distances by only 0.6 %
 
 

@@ -15,10 +15,7 @@ LEVEL_UNIT = 2.0
 deviations). On eight real tables with planted errors, units from 1 to 3 give the same AUROC within half a point."""
 
 NEW_UNIT = 1.0  # A category that was never seen is 1 / NEW_UNIT farther away than the rare ones, where training makes new ones likely
-
-NEARLY_NO_UNIT = 1e6
-"""The same for a detector that scales by itself: rows that were left out tell it how unusual new categories are, distances need not."""
-
+NEARLY_NO_UNIT = 1e6  # the same for a detector that scales by itself: left-out rows tell it how unusual new categories are
 FEWEST = 10  # A category in fewer training rows shares a column with all others that are as rare
 MOST_LEVELS = 50  # at most this many categories stand alone, the most frequent ones; distances take time for each
 LABEL_ENCODER = 2  # the version of ONNX's operator: the first that takes texts to numbers

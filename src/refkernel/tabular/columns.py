@@ -1,7 +1,5 @@
 """ColumnProfile: what is known about one column of a table, from how its cells are written to what was normal in training."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,20 +11,12 @@ from .._core.text import named
 from ..detectors.explain.normal import Normal
 
 NUMBER, CATEGORY, DATE = KINDS = ("number", "category", "date")
-
 BOOLEANS = frozenset({"true", "false"})
-
 QUANTILES = (0.01, 0.25, 0.5, 0.75, 0.99)
-
-UNEXPECTED = 0.01
-"""The share of new rows that may bring a category, or another value of a constant, that was never seen, and be flagged for it."""
-
+UNEXPECTED = 0.01  # the share of new rows that may bring an unseen category, or another value of a constant, and be flagged for it
 MOST_KNOTS = 256  # knots of a column of numbers: the largest difference between two distributions is found to within 1/256
-
 FEWEST_KNOTS = 16
-
 ALL_KNOTS = 100_000  # knots of all columns together: tables of thousands of columns get fewer for each
-
 NOTHING = np.empty(0)
 NO_COUNTS = np.empty(0, dtype=np.int64)
 
@@ -63,19 +53,12 @@ class ColumnProfile:
     decimal: str = ""  # the decimal mark of files, where it is a comma or the other mark separates thousands
 
     @classmethod
-    def of_numbers(cls, name: str, values: np.ndarray, most: int = MOST_KNOTS) -> ColumnProfile:
+    def of_numbers(cls, name: str, values: np.ndarray, most: int = MOST_KNOTS) -> "ColumnProfile":
         """Describe numbers; NaN is missing."""
         ordered = np.sort(values[~np.isnan(values)])
         quantiles = tuple(np.quantile(ordered, QUANTILES).tolist()) if ordered.size else ()
         missing = values.size - ordered.size
         return cls(name, NUMBER, False, values.size, missing, quantiles, *knots_of(ordered, most))
-
-    @classmethod
-    def of_categories(cls, name: str, cells: Iterable[Any]) -> ColumnProfile:
-        """Describe texts; NaN is missing."""
-        found = list(cells)
-        levels, counts = counted_levels(found)
-        return cls(name, CATEGORY, rows=len(found), missing=len(found) - sum(counts), levels=levels, counts=counts)
 
     @property
     def is_boolean(self) -> bool:

@@ -1,7 +1,6 @@
 """Drift: is new data still what training data were? Rows are counted block by block, and tested at the end.
 
-Numbers are tested by Kolmogorov and Smirnov's test against order statistics of the training values, categories by a chi-square test,
-shares of missing values by Fisher's exact test. Holm's rule corrects for the number of tests.
+Numbers by Kolmogorov and Smirnov's test, categories by a chi-square test, missing shares by Fisher's, corrected by Holm's rule.
 """
 
 from collections import Counter
@@ -21,7 +20,6 @@ from .columns import CATEGORY, DATE, ColumnProfile
 
 LEVEL = 0.05  # the probability that any test calls drift where there is none, at most
 MOST_TESTED = 50_000  # rows that are tested: a difference of one percentage point is then found, and smaller ones matter to nobody
-
 FEWEST_TESTED = 1_000
 MOST_VALUES = 1 << 20  # values that are kept for the tests: 8 MB
 MOST_UNSEEN = 1_000  # new levels of a column that are counted one by one
@@ -227,10 +225,7 @@ class Drift:
 
 
 class DriftMonitor:
-    """Counts new rows at what is known of the training rows: its columns, and its scores by models that have not seen the rows.
-
-    All rows are counted. Up to 50,000 rows (fewer of many columns), spread evenly over all, are tested in columns of numbers.
-    """
+    """Counts all new rows, and tests up to 50,000 numbers of a column, spread evenly, and the scores, against what training had."""
 
     def __init__(self, columns: Sequence[ColumnProfile], scores: np.ndarray | None = None) -> None:
         self.counts = [CategoriesCount(column) if column.kind == CATEGORY else NumbersCount(column) for column in columns]

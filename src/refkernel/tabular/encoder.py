@@ -1,7 +1,5 @@
 """TableEncoder: mixed columns to the numbers that a detector takes."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,12 +17,8 @@ from .columns import CATEGORY, DATE, NUMBER, UNEXPECTED, ColumnProfile
 from .frames import READERS, as_frame, check_names, kinds_of
 from .numbers import DatePart, NumbersPart
 
-FARTHER = 2.0
-"""A standardised column of n rows reaches at most sqrt(n) to each side of 0: a contradiction is farther away than any two of them."""
-
-FAR = 1e6
-"""At this many standard deviations an RBF kernel is 0 against all training rows and references, and decisions have reached their limit."""
-
+FARTHER = 2.0  # a standardised column of n rows reaches at most sqrt(n) from 0: a contradiction is farther away than any two of them
+FAR = 1e6  # at this many standard deviations an RBF kernel is 0 against all references, and decisions have reached their limit
 VIOLATED = "violated"  # the last encoded column: how many cells contradict all of training. It is 0 in every training row.
 SHARED = -1  # the source of an encoded column that belongs to some of the table's columns, other ones in each row
 NAMES_ROWS = 0.5  # A column of texts of which this share is unlike all others names the rows
@@ -44,7 +38,7 @@ class Rows:
     def __len__(self) -> int:
         return len(self.encoded)
 
-    def take(self, chosen: np.ndarray) -> Rows:
+    def take(self, chosen: np.ndarray) -> "Rows":
         """Some of the rows."""
         cells = [column[chosen] for column in self.cells]
         groups = None if self.groups is None else self.groups[chosen]
@@ -56,7 +50,7 @@ class Rows:
 
         return pd.DataFrame({name: pd.Series(cells, dtype=cells.dtype) for name, cells in zip(self.names, self.cells, strict=True)})
 
-    def and_(self, other: Rows) -> Rows:
+    def and_(self, other: "Rows") -> "Rows":
         """These rows and others."""
         cells = [np.concatenate(pair) for pair in zip(self.cells, other.cells, strict=True)]
         encoded, missing, violations = (
@@ -178,7 +172,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.most_missing_ = int(sum((v != v).sum(axis=1) for v in values).max())
         return self
 
-    def _fitted_without(self, X: Any, y: np.ndarray) -> TableEncoder:
+    def _fitted_without(self, X: Any, y: np.ndarray) -> "TableEncoder":
         """An encoder of fewer rows that expects the same of new rows, with the same levels alone, and contradictions as far away."""
         known = y != OUTLIER
         if (empty := X.columns[X[known].isna().all()]).size:  # values of other rows contradict

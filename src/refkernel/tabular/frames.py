@@ -1,7 +1,4 @@
-"""Data frames of any library: what their columns are, and their cells as each kind of part takes them.
-
-Frames of pandas are read as they are. Those of polars and tables of pyarrow become frames of pandas by way of narwhals.
-"""
+"""Data frames: what their columns are, and their cells as parts take them. Those of polars and pyarrow come by way of narwhals."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

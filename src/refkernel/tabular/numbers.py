@@ -1,9 +1,9 @@
 """How numbers and dates of a table are encoded. ``categories`` has the same for categories.
 
-A part learns from the normal training rows. ``encode`` gives its encoded columns, ``units`` their units (NaN: the detector standardises the
-column). ``violated`` is True for cells that contradict what all training rows agree on: another value of a constant, a missing value where
-none was missing, a number far outside of all others (see ``limits``), a category that was never seen where new ones are not to be expected.
-``graph`` gives the same in ONNX: missing numbers and dates (seconds since 1970, as doubles) are NaN there, missing categories empty texts.
+A part learns from the normal training rows. ``encode`` gives its columns, ``units`` their units (NaN: the detector standardises).
+``violated`` is True for cells that contradict what all training rows agree on: another value of a constant, a missing value where none was
+missing, a number beyond ``limits``, an unexpected category. ``graph`` gives the same in ONNX, where missing numbers and dates are NaN, and
+missing categories empty texts.
 """
 
 from collections.abc import Callable
@@ -19,28 +19,19 @@ SAME = 1e-9  # A column whose range is below this share of its size is constant
 TOLERANCE = 1e-6  # A value differs from a constant where it is farther away than this share of it
 ZERO_TOLERANCE = 1e-9  # the same for a constant of 0
 MISSING_UNIT = 1.0  # A missing number is 1 / MISSING_UNIT away from the median, which stands for it
-
-SQUARED_MISSING_UNIT = 0.5
-"""The same where columns are standardised and distances are squared: a cell within 2 standard deviations of the median is nearer to it."""
-
-CYCLE_UNIT = float(np.sqrt(2.0))
-"""Of sine and cosine, for each unit of their spread: times are then as far apart as normal numbers on average."""
-
+SQUARED_MISSING_UNIT = 0.5  # the same where distances are squared: cells within 2 standard deviations of the median are nearer to it
+CYCLE_UNIT = float(np.sqrt(2.0))  # of sine and cosine, for each unit of their spread: times are as far apart as normal numbers on average
 SQUARED_CYCLE_UNIT = 1.0  # the same where columns are standardised: sine and cosine have a variance of 1 together, as a number has
 LEAST_SPREAD = 0.1  # times that all training rows agree on within half an hour of a day are no narrower than this
-
 REACH = 1.0
 """Numbers farther than this many ranges of the training values beyond the smallest or largest of them contradict training. Of new rows like
 200 training rows, fewer than 1 in 10,000 are so far out, be they normal, exponential, log-normal or Laplacian."""
 
 FEW_VALUES = 20  # A range of n values underestimates what is normal: ranges of few values reach 1 + FEW_VALUES / n times as far
-
 DAY, YEAR = 86_400.0, 365.2425 * 86_400.0
 DAYS_OF_WEEK, DAYS_OF_TWO_MONTHS = 7, 60
 THURSDAY = 3  # the weekday of 1 January 1970, where Monday is 0
-
-Encoded: TypeAlias = tuple[list[Any], Any, Any]
-"""Nodes of a graph: encoded columns, and the cells of each row that contradict training and that are missing."""
+Encoded: TypeAlias = tuple[list[Any], Any, Any]  # a graph's encoded columns, its cells that contradict training, and those that are missing
 
 
 class NumbersPart(BaseEstimator):
@@ -207,9 +198,8 @@ NO_LIMITS = (-np.inf, np.inf)
 def limits(ordered: np.ndarray) -> tuple[float, float]:
     """The smallest and the largest number that training does not contradict, of its values in ascending order.
 
-    They are ``REACH`` ranges beyond the training values: of the logarithms where all values are positive, of the values elsewhere. A
-    column in another unit is thus recognised whether its values are 1,000 times larger or 1,000 times smaller. A side has no limit
-    if training's own extreme value there would contradict all others.
+    They are ``REACH`` ranges beyond the values (their logarithms where all are positive: another unit is recognised either way). A side has
+    no limit if training's own extreme value there would contradict all others.
     """
     if ordered.size < 2:
         return NO_LIMITS

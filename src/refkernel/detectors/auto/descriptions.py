@@ -101,7 +101,8 @@ class Descriptions(BaseEstimator):
         """Describe rows."""
         self.unit_ = moderate_unit(X, axis=0)
         X = X / self.unit_
-        self.columns_ = Columns(None if self.units is None else self.units / self.unit_).fit(X)
+        share_unit = any(getattr(of_view.view, "shares_unit", False) for of_view in parts)
+        self.columns_ = Columns(None if self.units is None else self.units / self.unit_, share_unit).fit(X)
         first: dict[bytes, int] = {}
         rows = X[[first.setdefault(key, i) == i for i, key in enumerate(keys(X))]]
         if not self.is_local:

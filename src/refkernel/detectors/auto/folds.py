@@ -127,11 +127,11 @@ class Training:
         return Descriptions(units, self._is_local).fit(X, self._parts)
 
     def _as_copies(self, held: HeldOut, model: Descriptions) -> HeldOut:
-        """Rows with a copy in another fold get the score of a new sample that repeats a training row, to the bit.
+        """Rows with a copy in another fold score at least as a new sample does that repeats a training row, to the bit.
 
-        Their fold is described with the copy. In tables of few distinct rows, differences between folds would otherwise decide.
+        In tables of few distinct rows, differences between folds would otherwise decide which rows are as normal as new ones.
         """
         scores = held.scores.copy()
         if held.is_copy.any():
-            scores[:, held.is_copy] = model.score(self.X[held.rows[held.is_copy]])
+            scores[:, held.is_copy] = np.maximum(scores[:, held.is_copy], model.score(self.X[held.rows[held.is_copy]]))
         return HeldOut(held.rows, scores, held.contradicts, held.is_copy)

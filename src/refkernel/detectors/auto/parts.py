@@ -129,6 +129,8 @@ ONE_UNIT_FEW_ROWS = (
 
 MANY_COLUMNS = 50  # fewer columns are always ordinary ones
 
+ROWS_PER_COLUMN = 3  # with fewer rows the covariance says more than neighbours do: 16 embeddings, and texts in 384 dimensions
+
 FEWEST_EFFECTIVE, MOST_EFFECTIVE = 8.0, 0.98
 """Columns share a unit if their variances v make at least this many columns, (Σ v)² / Σ v², and at most this share of all: columns that
 were standardised before have one variance, which says nothing about their units."""
@@ -163,7 +165,7 @@ def parts_for(X: np.ndarray, units: np.ndarray | None = None) -> tuple[ViewParts
     effective = np.square(variance.sum()) / np.square(variance).sum()
     if units is not None or not FEWEST_EFFECTIVE <= effective <= MOST_EFFECTIVE * columns:
         return WIDE
-    return ONE_UNIT if len(X) >= columns else ONE_UNIT_FEW_ROWS
+    return ONE_UNIT if len(X) >= ROWS_PER_COLUMN * columns else ONE_UNIT_FEW_ROWS
 
 
 VIEWS = (Bent, Mixed, NormalScores, OneScale, Standardised, Unseen, Whitened)

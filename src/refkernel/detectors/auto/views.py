@@ -33,7 +33,8 @@ LARGEST = 1e15  # deviations count as at most this many
 class Columns(BaseEstimator):
     """Columns that no view learns: those with a unit, which is one deviation, and those that are constant in training.
 
-    A constant column is 0, and ± sqrt(n) for a row that differs: n rows agree, and this one does not.
+    A constant column is 0, and ± sqrt(n) for a row that differs: n rows agree, and this one does not. Where columns share a unit, a
+    constant one is like the others: few rows of an embedding leave many features at 0.
     """
 
     _file_rules: ClassVar[dict[str, Rule]] = {
@@ -42,15 +43,16 @@ class Columns(BaseEstimator):
         "jump_": Number(),
     }
 
-    def __init__(self, units: np.ndarray | None = None) -> None:
+    def __init__(self, units: np.ndarray | None = None, share_unit: bool = False) -> None:
         self.units = units
+        self.share_unit = share_unit
 
     def fit(self, X: np.ndarray) -> Self:
         """Learn medians, and which columns are constant."""
         self.median_ = np.median(X, axis=0)
         size = np.maximum(1.0, np.abs(self.median_))
         given = np.zeros(X.shape[1], dtype=bool) if self.units is None else ~np.isnan(self.units)
-        self.fixed_ = np.ptp(X, axis=0) <= CONSTANT * size
+        self.fixed_ = (np.ptp(X, axis=0) <= CONSTANT * size) & (not self.share_unit)
         self.constant_ = self.fixed_ & ~given
         self.tolerance_ = CONSTANT_TOLERANCE * size
         self.per_unit_ = np.zeros(X.shape[1]) if self.units is None else np.where(given, 1.0 / self.units, 0.0)
@@ -127,6 +129,7 @@ class OneScale(View):
     """Columns centred, and all divided by one number: the root of their mean variance. For columns that share a unit."""
 
     name = "one scale"
+    shares_unit = True
 
     def fit(self, X: np.ndarray, columns: Columns) -> Self:
         """Learn means, and the mean variance of the columns that vary."""
@@ -187,8 +190,9 @@ class NormalScores(BaseEstimator):
         """Rank the values of each column."""
         d = X.shape[1]
         at, score, self.unit_ = [], [], np.ones(d)
+        learnt = columns.learnt
         for j in range(d):
-            if columns.learnt[j]:
+            if learnt[j]:
                 x = np.sort(X[:, j])
                 values, scores, self.unit_[j] = _scores(x)
             else:

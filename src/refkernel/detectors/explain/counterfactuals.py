@@ -12,19 +12,14 @@ from .normal import Normal, in_order, names_of, normals_of_model
 from .reasons import html_table
 
 GRID = 33  # values that are tried first, evenly spread over all of training's range and a quarter of it on both sides
-
 BEYOND = 0.25
-
 FINER = 17  # values that are tried in what is usual, and around the best of all if none is accepted
 HALVINGS = 30  # after this many, an end of an interval is known to a billionth of the distance between the values tried
 DIGITS = 4  # significant digits of the ends of an interval
 MINUTE = 60.0  # the ends of an interval of dates are whole minutes
 BLOCK = 4096  # rows that are scored at a time
-
 NOTHING = "no single feature suffices"
-
-Decide: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""Decision values of the rows at some places with other values in one column: (places, values of each)."""
+Decide: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]  # decisions of the rows at some places, with these values in one column
 
 
 @dataclass(frozen=True)

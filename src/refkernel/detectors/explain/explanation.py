@@ -8,8 +8,6 @@ arithmetic; X is as the detector takes it, in double precision::
     def _comparable(self, X):             # the columns on a common scale, on which rows are compared
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -29,7 +27,6 @@ from .product_form import ProductForm, form_of
 from .reasons import Comparison, html_bar, html_table, row_reasons
 
 METHODS = ("auto", "shapley", "path")
-
 SPARE = 1  # columns that are compared beyond those wanted: the largest difference is not always the strongest reason
 SHOWN_ROWS, SHOWN_FEATURES = 5, 8  # rows, and features of each, that a notebook or a terminal shows
 
@@ -146,7 +143,7 @@ class Explanation:
         features = len(self.names)
         return self.cells or [np.full(len(self.values), "", dtype=object)] * features, self.normals or [Normal()] * features
 
-    def _first(self) -> Explanation:
+    def _first(self) -> "Explanation":
         """The rows that are shown."""
         return replace(self, values=self.values[:SHOWN_ROWS], cells=[column[:SHOWN_ROWS] for column in self.cells])
 

@@ -25,9 +25,7 @@ from ..residual import ReferenceResidual
 SHARED = -1  # the source of a column that belongs to some of the input's columns, other ones in each row
 SHOWN_LEVELS = 3  # levels that a text names
 MIDDLE = 0.01, 0.99  # most numbers are between these quantiles
-
 DAY = 86_400.0
-
 SWAPPED = str.maketrans(",.", ".,")
 
 

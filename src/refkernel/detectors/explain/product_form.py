@@ -21,9 +21,7 @@ WHAT_WORKS = (
 )
 
 NARROWEST = 1e-50  # in moderate units, a narrower width has the same values: the kernel is 0 wherever rows differ
-
-Loop: TypeAlias = Callable[..., None]
-"""A jitted function of ``loops``, which adds to its last argument."""
+Loop: TypeAlias = Callable[..., None]  # a function of ``shapley``, which adds to its last argument
 
 
 @dataclass(frozen=True)
@@ -39,9 +37,8 @@ class Products:
 class ProductForm:
     """score(x) = constant + Σ_a weight_a p_a(x) + Σ_ab pair_ab p_a(x) p_b(x) + linear'x + curvature Σ_j x_j².
 
-    p_a(x) = exp(-Σ_j rate_k0j (x_j - z_j)² + rate_k1j |x_j - z_j| + rate_k2j sqrt(|x_j - z_j|)) for kind k and centre z, all centres of
-    kind 0 first. A feature is switched off by leaving its factors and its terms out. ``constant`` and all weights together are then the
-    score of a row that agrees with everything.
+    p_a is a product as in ``Products``, for kind k and centre z, all centres of kind 0 first. A feature is switched off by leaving its
+    factors and its terms out. ``constant`` and all weights together are then the score of a row that agrees with everything.
     """
 
     centres: np.ndarray
@@ -60,8 +57,7 @@ class ProductForm:
 
     def shapley(self, X: np.ndarray, feature: np.ndarray, count: int) -> np.ndarray:
         """Exact Shapley values (rows × count); ``feature`` is the number of each column's feature."""
-        t, w = nodes(count)
-        return self._added(X, feature, count, shapley_of_sums, shapley_of_pairs, (t, w))
+        return self._added(X, feature, count, shapley_of_sums, shapley_of_pairs, (nodes(count),))
 
     def path(self, X: np.ndarray, feature: np.ndarray, count: int) -> np.ndarray:
         """Aumann and Shapley's values along the path on which all exponents grow together from 0 (rows × count)."""
@@ -72,7 +68,7 @@ class ProductForm:
         size = np.abs(self.weight).sum() + (0.0 if self.pair is None else np.abs(self.pair).sum())
         return error_bound(nodes(count)[0].size, count) * float(size)
 
-    def _added(self, X: np.ndarray, feature: np.ndarray, count: int, sums: Loop, pairs: Loop, rule: tuple[np.ndarray, ...]) -> np.ndarray:
+    def _added(self, X: np.ndarray, feature: np.ndarray, count: int, sums: Loop, pairs: Loop, rule: tuple[Any, ...]) -> np.ndarray:
         X = X / self.unit
         terms = self.linear * X + self.curvature * X**2
         phi = np.zeros((len(X), count))
@@ -116,10 +112,7 @@ def products_of(kernel: Any, d: int, unit: float) -> Products:
 
 
 def form_of(model: Any) -> ProductForm:
-    """The score of a fitted model as a sum of products.
-
-    On references: slope · Phi(x)'normal - share · (||Phi(x)||² + b'Kb), Phi(x) = A'k(x, R) + p; the residual is what Phi leaves of k(x, x).
-    """
+    """The score of a fitted model as a sum of products; on references Phi(x) = A'k(x, R) + p, and the residual is what Phi leaves."""
     is_residual = isinstance(model, ReferenceResidual)
     if not is_residual and not isinstance(model, OneClassClassifier):
         raise TypeError(

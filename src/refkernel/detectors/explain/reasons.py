@@ -12,7 +12,6 @@ from ..._core.distances import negative_squared_distances
 from .normal import Normal, kept_rows
 
 FILLER = 0.1  # A reason that counts less than this share of the first says nothing
-
 AGAINST, FOR = "#d55e00", "#0072b2"
 """Colours of bars that stand out from light and dark pages, for eyes of all kinds."""
 
@@ -55,10 +54,7 @@ def row_reasons(
     count: int,
     find: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
 ) -> list[list[Reason]]:
-    """The cells that count most against each row, the strongest first; fewer than ``count`` where nothing else counts a tenth as much.
-
-    ``find`` gives the features that others do not go with, by the numbers of the rows and of their worst features.
-    """
+    """The cells that count most against each row, strongest first; ``find(rows, worst)`` gives features that do not go with these."""
     outside, unusual = ([test(*pair) for pair in zip(normals, cells, strict=True)] for test in (Normal.outside, Normal.unusual))
     worst, partners = worst_features(values, count), np.full(len(values), -1)
     if find is not None and len(names) > 1:

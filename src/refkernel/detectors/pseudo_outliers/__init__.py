@@ -26,7 +26,3 @@ __all__ = [
     "SwappedColumns",
     "as_pseudo_outliers",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__

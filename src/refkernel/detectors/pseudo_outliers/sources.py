@@ -1,7 +1,5 @@
 """All sources: the base class, sums, sources that recombine training rows, and sources that move rows away from the others."""
 
-from __future__ import annotations
-
 import copy
 import warnings
 from numbers import Integral
@@ -17,7 +15,6 @@ from ..._core.validation import check_positive, is_number, safe_indexing
 from .table import Table, first_rows, stacked
 
 LEAST_COLUMNS = 2  # A row with one exchanged column is often still normal
-
 EQUAL_ROWS = "All training rows are equal, so {name} has no scale to work with: its draws equal them."
 
 
@@ -62,7 +59,7 @@ class PseudoOutliers(BaseEstimator):
         """Make up n rows from a checked table, which may mix numbers and categories."""
         raise NotImplementedError
 
-    def __add__(self, other: Any) -> Sum:
+    def __add__(self, other: Any) -> "Sum":
         return Sum(self, as_pseudo_outliers(other))
 
 

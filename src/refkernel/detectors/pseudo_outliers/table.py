@@ -10,10 +10,7 @@ LARGEST = np.finfo(np.float64).max
 
 
 class Table:
-    """The rows of an array or a DataFrame by column; ``numeric`` are the positions of those that hold numbers. No value is missing.
-
-    ``scaled`` are the numbers moved to [-1, 1], constant columns to 0. Halves first: the range of huge values may overflow.
-    """
+    """The columns of an array or a DataFrame without missing values; ``scaled`` are the ``numeric`` ones moved to [-1, 1]."""
 
     def __init__(self, X: Any) -> None:
         self.frame = X if hasattr(X, "iloc") else None

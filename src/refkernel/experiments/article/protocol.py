@@ -12,8 +12,6 @@ The parameter is nu for the kernel SVDD and the one-class SVM, and C for the lin
 the degenerate one-class SVMs depend; ``solver="exact"`` solves all to the certificate.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import time
@@ -48,13 +46,10 @@ ROUTES = ("kernel", "mapping")
 SOLVERS = ("article", "exact")
 KERNELS = tuple(RBF(scale=scale) for scale in SCALES)
 TIE_DECIMALS = 12  # validation scores that agree to this many decimals differ by rounding only
-Fold: TypeAlias = tuple[np.ndarray, np.ndarray]
-"""Rows to train on, and rows to test on."""
-
+Fold: TypeAlias = tuple[np.ndarray, np.ndarray]  # rows to train on, and rows to test on
 KEYS = ("classifier", "route", "variant", "task", "split", "repeat")
 COLUMNS = (*KEYS, "gmean", "tpr", "tnr", "scale", "parameter", "rank", "seed", "seconds")
 GMEAN = as_scoring("gmean")
-
 REFERENCES = {"base": None, **{f"case{k}": case(k) for k in range(1, 8)}}
 
 
@@ -72,7 +67,7 @@ class Settings:
     solver: str = "article"
     seed: int = 0
 
-    def checked(self, data_dir: StrPath | None = None) -> Settings:
+    def checked(self, data_dir: StrPath | None = None) -> "Settings":
         """These settings with all tasks where none is named, or a clear error."""
         if data_dir is not None and self.splits != "authors":
             raise ValueError(
@@ -97,7 +92,7 @@ class Settings:
             raise ValueError(f"repeats={self.repeats}: at least 1 is needed.")
         return Settings(**{**asdict(self), "tasks": tuple(task for task in known if task in tasks)})
 
-    def units(self) -> list[Unit]:
+    def units(self) -> list["Unit"]:
         """All units, in the order of the rows."""
         runs = itertools.product(self.tasks, range(self.splits_count), range(self.repeats))
         return [Unit(*run, self.seed) for run in runs]

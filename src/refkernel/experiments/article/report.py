@@ -1,7 +1,4 @@
-"""A results folder as one self-contained HTML file: rows -> tables and numbers -> page, whose template draws the figures.
-
-Needs the extra ``report`` (pandas, jinja2).
-"""
+"""A results folder as one self-contained HTML file, whose template draws the figures (extra ``report``: pandas, jinja2)."""
 
 import json
 from collections import Counter

@@ -1,7 +1,6 @@
 """The article's four tables from the rows of a run, and how they compare with the printed ones.
 
-Deviations are over the runs of a cell, with n - 1 in the denominator (MATLAB's ``std``, which the authors used). The deviation and the rank
-in an average row are the means over the tasks, as in the article.
+Deviations are over the runs of a cell, with n - 1 in the denominator; those, and ranks, of an average row are means over tasks.
 """
 
 from dataclasses import dataclass

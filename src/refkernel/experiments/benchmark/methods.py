@@ -1,7 +1,4 @@
-"""The methods of the benchmark, each as its users would write it: nothing is tuned on any table.
-
-A method makes a model from a seed, scores rows (larger is more normal) and decides which it accepts.
-"""
+"""The methods of the benchmark, each as its users would write it: nothing is tuned on any table. Larger scores are more normal."""
 
 import importlib
 import importlib.util
@@ -20,7 +17,6 @@ import refkernel as rk
 
 Score: TypeAlias = Callable[[Any, np.ndarray], np.ndarray]
 Learn: TypeAlias = Callable[[np.ndarray], Callable[..., np.ndarray]]
-
 RATE = 0.05  # the false-alarm rate that our calibrated detectors promise
 NU = 0.1  # the share to reject where a method has a nu or a contamination
 VARIANCE = 0.95  # the share of the variance that principal components explain
@@ -29,10 +25,7 @@ NO_PYOD = "PyOD is not installed: pip install 'refkernel[benchmark]'"
 
 @dataclass(frozen=True)
 class Method:
-    """``make(seed)`` gives a model, ``score(model, X)`` its scores, ``accept(model, X, scores)`` True for the rows that it accepts.
-
-    wish : the share of normal rows that it was asked to reject. raw : it scales rows itself.
-    """
+    """``make(seed)`` a model, ``score(model, X)``, ``accept(model, X, scores)``; ``wish``: share to reject; ``raw``: it scales itself."""
 
     key: str
     name: str
@@ -86,11 +79,7 @@ def _within_threshold(model: Any, X: np.ndarray, scores: np.ndarray) -> np.ndarr
 
 
 def _ecod_alone(model: Any, X: np.ndarray) -> np.ndarray:
-    """Scores of ECOD for rows that are scored one at a time.
-
-    ECOD ranks a row among the training rows *and* the rows that are scored with it: in one batch with many outliers, the outliers become
-    the rule. What it gives for a batch of one row follows from the training rows' sorted columns and their first three moments.
-    """
+    """Scores of ECOD, one row at a time: it ranks rows among those scored with them, and in a batch of outliers these are the rule."""
     train, columns = model.X_train, range(X.shape[1])
     n, ordered = len(train), np.sort(train, axis=0)
     below = np.column_stack([np.searchsorted(ordered[:, j], X[:, j], side="right") for j in columns])

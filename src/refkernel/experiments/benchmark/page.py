@@ -106,10 +106,7 @@ def margins_by_size(rows: pd.DataFrame, method: str | None) -> list[tuple[str, i
 
 
 def promises(rows: pd.DataFrame) -> pd.DataFrame:
-    """By method: the share of normal test rows to be rejected and the share that was, in percent; near: tables within chance of it.
-
-    Chance is two standard deviations, sqrt(p (1 - p) (1 / n_train + 1 / n_test)), of a threshold from n_train rows on n_test others.
-    """
+    """Shares of normal test rows to reject and rejected, in percent; near: within 2 sqrt(p (1 - p) (1 / n_train + 1 / n_test))."""
     found = []
     for name, part in rows[~rows["failed"]].groupby("name", sort=False):
         tables = part.groupby("table", sort=False)[["false_alarms", "wish", "n_train", "n_test", "outliers"]].mean()

@@ -25,17 +25,13 @@ MEASURES = ("auroc", "average_precision", "weighted_precision", "accepted", "rej
 are accepted. rejected: the share of outliers that are rejected."""
 FACTS = ("n_train", "n_test", "outliers", "columns")
 COLUMNS = ("table", "seed", "method", *MEASURES, "wish", "fit_seconds", "score_seconds", *FACTS, "error")
-OUTLIER_SHARE = 0.1
-"""Average precision depends on the share of outliers, which differs between tables; weights make it the same for all of them."""
+OUTLIER_SHARE = 0.1  # average precision depends on the share of outliers, which differs between tables; weights make it the same
 MOST_LETTERS = 300  # the length to which the text of an error is cut
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides the rows: the tables and methods by name (all if none is given), the number of seeds, and the caps.
-
-    Fixed splits run once and are taken whole if no cap is given.
-    """
+    """What decides the rows: tables and methods by name (all if none), seeds, and caps (fixed splits have none by default)."""
 
     tables: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()

@@ -58,11 +58,9 @@ class Split:
 
 
 def split_rows(is_outlier: np.ndarray, seed: int, max_train: int, max_test: int) -> tuple[np.ndarray, np.ndarray]:
-    """(train, test): row numbers.
+    """(train, test): row numbers. The first half of the normal rows (rounded down) trains, the rest tests.
 
-    ``RandomState(seed)`` permutes the normal rows, then the outliers, then the test rows. The first half of the normal rows (rounded down)
-    trains, the rest tests. Where there are more than the caps, the first of each permutation are taken, so that a smaller cap takes a part
-    of what a larger one takes.
+    ``RandomState(seed)`` permutes the normal rows, then the outliers, then the test rows; caps take the first of each permutation.
     """
     random = np.random.RandomState(seed)  # its stream is frozen, while a Generator's may change with NumPy's version
     normals, outliers = random.permutation(np.flatnonzero(~is_outlier)), random.permutation(np.flatnonzero(is_outlier))
@@ -167,7 +165,9 @@ def _paths(data_dir: StrPath | None) -> list[Path]:
             raise DataError(f"{data_dir} holds no {' or '.join(FILES)} file: name a folder of tables, or none to download ADBench's.")
         return found
     folder = os.environ.get("REFKERNEL_DATA")
-    return sorted((Path(folder) / ADBENCH.folder).glob("*.npz") if folder else []) or ADBENCH.cached_paths()
+    return sorted((Path(folder) / ADBENCH.folder).glob("*.npz") if folder else []) or [
+        ADBENCH.cached_path(name) for name in ADBENCH.digests
+    ]
 
 
 def _of_file(path: Path) -> Source:

@@ -1,7 +1,4 @@
-"""What the study compares: classifiers on reference strategies, and the alternatives in scikit-learn.
-
-Each alternative runs with its defaults and tuned by the same validation.
-"""
+"""What the study compares: classifiers on reference strategies, and scikit-learn's alternatives, by default and tuned."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,8 +17,7 @@ from ...kernels import RBF
 from ...model_selection import Formulation, decision_paths
 from ...references import FarthestFirst, KMeans, LeverageScores, Normal, Shell, Uniform, as_strategy, case
 
-FINE_SCALES = tuple(float(f"{s:.4g}") for s in 10.0 ** np.arange(-2, 3.1, 0.5))
-"""Half decades from 0.01 to 1000; every second one, starting at 0.1, is the article's."""
+FINE_SCALES = tuple(float(f"{s:.4g}") for s in 10.0 ** np.arange(-2, 3.1, 0.5))  # half decades; every second is the article's
 FINE_VALUES: tuple[float, ...] = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 FINE_KERNELS = tuple(RBF(scale=scale) for scale in FINE_SCALES)
 GRIDS = {"article": (slice(2, None, 2), slice(2, None)), "fine": (slice(None), slice(None))}
@@ -42,11 +38,9 @@ WITHOUT_OUTLIERS = {
 WITH_OUTLIERS = {"case5": case(5), **{f"negatives{k}": as_strategy(f"negatives{k}") for k in range(2, 10)}}
 """Strategies that use known outliers. (The follow-up's first option is case 1.)"""
 STRATEGIES = {**WITHOUT_OUTLIERS, **WITH_OUTLIERS}
-
 ALL = "all"
 COUNTS = (1, 3, 10)  # numbers of known outliers that training may use, apart from none and all
-CURVES = (("ocsvm", "case5"), ("ocsvm", "negatives2"), ("ocsvm", "negatives7"), ("svddneg", "base"))
-"""Methods that are run with each count; the binary SVC is another."""
+CURVES = (("ocsvm", "case5"), ("ocsvm", "negatives2"), ("ocsvm", "negatives7"), ("svddneg", "base"))  # run with each count, as SVC is
 
 
 @dataclass(frozen=True)
@@ -72,7 +66,6 @@ def kernel_methods() -> list[Method]:
 NEIGHBOURS = (20, 5, 10, 35)
 PENALTIES = (0.1, 1.0, 10.0, 100.0)
 DEFAULT, TUNED = "default", "tuned"
-
 Decide: TypeAlias = Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeAlias
 
 import pandas as pd
 
@@ -14,12 +13,9 @@ from ..article.protocol import CLASSIFIER_NAMES
 from ..statistics import LEVEL, Comparison, average_ranks, compare_with, comparison_table, markdown_table, value_text
 from .methods import ALL, COUNTS, CURVES, GRIDS, TUNED, WITHOUT_OUTLIERS
 
-MethodKey: TypeAlias = tuple[str, str, str, str]
 METHOD = ["classifier", "references", "negatives", "grid"]
-CHOSEN = "chosen by validation"
-"""Validation also chooses the strategy and the classifier, run by run, among those that train without outliers."""
-ARTICLE = {("ocsvm", "base"): 70.3, ("svdd", "case2"): 74.6}
-"""What the article reports for the base kernel's one-class SVM, and for its best SVDD without outliers."""
+CHOSEN = "chosen by validation"  # validation also chooses strategy and classifier, run by run, among those that train without outliers
+ARTICLE = {("ocsvm", "base"): 70.3, ("svdd", "case2"): 74.6}  # what the article reports for these: its best SVDD without outliers is case 2
 PLAIN = ("ocsvm", "base")  # what a strategy must be better than: the one-class SVM on the plain kernel
 METHOD_NAMES = {**CLASSIFIER_NAMES, "svddneg": "SVDD, outliers repel", "esvdd": "ESVDD", "SVC": "binary SVC"}
 REFERENCE_NAMES = {"base": "plain kernel", "-": ""}

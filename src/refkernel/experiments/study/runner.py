@@ -113,10 +113,7 @@ def _baseline_rows(parts: list[Part], clock: Clock) -> Iterator[dict[str, Any]]:
 def _chosen(
     method: Method, decisions: list[np.ndarray], parts: list[Part], grids: Mapping[str, np.ndarray], seconds: float
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """For each grid the candidate that validation chose, and its row: the rates on the test set, which is the last part.
-
-    ``decisions`` are (candidates × t) for each part; ``grids`` hold the numbers of their candidates.
-    """
+    """For each of ``grids`` the candidate of ``decisions`` (candidates × t, by part) that validation chose, and its test rates."""
     tables = [rates(values, part.is_target) for values, part in zip(decisions, parts, strict=True)]
     validation = np.nanmean([geometric_mean(*table) for table in tables[:-1]], axis=0)
     for grid, candidates in grids.items():
