@@ -13,6 +13,7 @@ from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_
 
 from ..._core.text import option
 from ...exceptions import TableError
+from ..columns import BOOLEANS
 
 MISSING = (
     *("", "na", "n/a", "#n/a", "<na>", "nan", "null", "nat", "?"),
@@ -69,8 +70,6 @@ OTHER = {".": ",", ",": "."}
 COMMAS = re.compile(r"[1-9]\d{0,2},\d{3}")  # one thousand or a decimal comma: nobody can know
 
 THOUSAND = 1_000.0
-
-BOOLEANS = frozenset({"true", "false"})
 
 
 @dataclass(frozen=True)
