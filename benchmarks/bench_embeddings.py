@@ -24,7 +24,7 @@ import refkernel as rk
 
 
 def measured(train, normal, anomalies):
-    """AUROC of AutoDetector, also with one unit, the distance to the nearest neighbour, Mahalanobis' distance; and the flagged share of normal rows."""
+    """AUROC of AutoDetector, as it is and with one unit, of two distances; and the share of normal rows that AutoDetector flags."""
     new, is_anomaly = np.vstack([normal, anomalies]), np.r_[np.zeros(len(normal)), np.ones(len(anomalies))]
     detector, one_unit = rk.AutoDetector(0.05).fit(train), rk.AutoDetector(0.05, units=np.full(train.shape[1], train.std())).fit(train)
     evidence = [

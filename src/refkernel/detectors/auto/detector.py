@@ -374,7 +374,7 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
             check_is_fitted(self)
             return as_source(X).apply(self.score_samples)
         if sp.issparse(X):
-            rows: Any = X.tocsr()
+            rows = sp.csr_array(X)
             step = max(1, AT_ONCE // max(1, rows.shape[1]))
             return np.concatenate([self.score_samples(rows[i : i + step].toarray()) for i in range(0, max(1, rows.shape[0]), step)])
         samples = self._checked(X)
