@@ -582,7 +582,7 @@ def test_what_cannot_be_copied_for_each_fold_is_named_with_a_way_out():
             return -np.abs(X).sum(axis=1)
 
     X = np.random.default_rng(0).normal(size=(60, 2))
-    with pytest.raises(TypeError, match=r"must be a detector that can be copied.*derive its class from sklearn.base.BaseEstimator"):
+    with pytest.raises(TypeError, match=r"must derive from sklearn.base.BaseEstimator"):
         rk.ConformalDetector(Plain()).fit(X)
-    with pytest.raises(TypeError, match=r"SVDD.*pass an object of it"):
+    with pytest.raises(TypeError, match=r"SVDD\(\)"):
         rk.ConformalDetector(rk.SVDD).fit(X)

@@ -31,9 +31,7 @@ FLAT = 1e-9  # rows whose second direction is shorter than this share of the fir
 
 PICTURES = (".png", ".svg", ".html")
 PANEL = (6.4, 4.4)  # width and height of one panel, in inches: room for the legend beside the axes
-
 DPI = 150
-
 MOST_POINTS = 5_000  # rows that are drawn, evenly spread over the table: more cover each other, and vector files grow with each
 
 PAGE = """<!DOCTYPE html>
