@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 MOST_COLUMNS = 5  # columns that are named as first reasons
 MOST_DRIFTED = 10  # columns that the terminal lists as drifted; the JSON file has all
 LATER = 0.1  # the share of rows from later than training that is worth a note
-
 PAIR_WIDTH = 18
 
 

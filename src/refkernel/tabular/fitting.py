@@ -20,7 +20,7 @@ from .columns import ColumnProfile
 from .detector import READING, TableDetector
 from .frames import times_of
 from .readers import ReadOptions, open_table, read_sample
-from .readers.values import Marks, texts
+from .readers.values import texts
 from .typed import learn
 
 MOST_CELLS, FEWEST_DRAWN = 1 << 24, 1_000
@@ -76,7 +76,8 @@ def fit_file(
     if targets < 2:
         raise TableError(f"{table.path} has {counted(targets, 'target')}; a model needs at least 2, and 30 or more to mean something.")
     progress(f"fit: reading the columns of {counted(len(y), 'row')}")
-    profiles, X = _learnt(frame, kept, left_out, table.marks, tuple(model.categorical), notes)
+    chosen = frame.loc[kept].drop(columns=list(left_out)).reset_index(drop=True)
+    profiles, X = learn(chosen, table.marks, tuple(model.categorical), notes)
     profiles = [replace(profile, unit_above=table.units.get(profile.name, "")) for profile in profiles]
     X, normal, profiles = _without_empty(X, X[y != OUTLIER], profiles, notes)
     progress(f"fit: learning what is normal in {counted(len(X), 'row')} of {counted(len(profiles), 'column')}")
@@ -154,13 +155,6 @@ def _check_columns(frame: Any, path: Path, flag: str, names: Sequence[str]) -> N
     absent = [name for name in names if name not in frame.columns]
     if absent:
         raise TableError(f"{flag}: {path} has no column {named(absent)}. Its columns are {named(frame.columns, 50)}.")
-
-
-def _learnt(
-    frame: Any, kept: np.ndarray, left_out: set[str], marks: Marks, categorical: tuple[str, ...], notes: list[str]
-) -> tuple[list[ColumnProfile], Any]:
-    """What the columns of the chosen rows are, and their values."""
-    return learn(frame.loc[kept].drop(columns=list(left_out)).reset_index(drop=True), marks, categorical, notes)
 
 
 def _without_empty(X: Any, normal: Any, profiles: list[ColumnProfile], notes: list[str]) -> tuple[Any, Any, list[ColumnProfile]]:
