@@ -1,5 +1,6 @@
 """A model from a table in a file: choose the rows, read the columns, fit, and note what a user should know."""
 
+import hashlib
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,10 +17,10 @@ from ..exceptions import FarSamplesWarning, TableError, _printable
 from ..model_selection import OneClassGridSearch
 from .card import held_out
 from .checking import column_notes, own_columns
-from .columns import ColumnProfile
+from .columns import CATEGORY, ColumnProfile
 from .detector import TableDetector
 from .readers import ReadOptions, open_table, read_sample
-from .readers.values import Marks, texts
+from .readers.values import texts
 from .typed import learn
 
 MOST_CELLS, FEWEST_DRAWN = 1 << 24, 1_000
@@ -74,7 +75,8 @@ def fit_file(
     if targets < 2:
         raise TableError(f"{table.path} has {counted(targets, 'target')}; a model needs at least 2, and 30 or more to mean something.")
     progress(f"fit: reading the columns of {counted(len(y), 'row')}")
-    profiles, X = _learnt(frame, kept, left_out, table.marks, tuple(model.categorical), notes)
+    used = frame.loc[kept].drop(columns=list(left_out)).reset_index(drop=True)
+    profiles, X = learn(used, table.marks, tuple(model.categorical), notes)
     units = {name: f"[{unit}]" for name, unit in table.units.items()}
     profiles = [replace(profile, unit=profile.unit or units.get(profile.name, "")) for profile in profiles]
     X, normal, profiles = _without_empty(X, X[y != OUTLIER], profiles, notes)
@@ -98,7 +100,14 @@ def fit_file(
     notes += column_notes(model.columns_, normal)
     if model.card_["accepts_far"]:
         notes.append(ACCEPTS_FAR)
-    about = {"target_column": labels.target_column, "target": labels.target, "outlier": labels.outlier}
+    about: dict[str, str | None] = {"target_column": labels.target_column, "target": labels.target, "outlier": labels.outlier}
+    if time_column:
+        (column,), moments = learn(frame.loc[kept, time_column].reset_index(drop=True), table.marks, (), [])
+        if column.kind != CATEGORY:
+            ends = map(column.normal.written, moments.iloc[:, 0].agg(["min", "max"]))
+            about |= dict(zip(("first_time", "last_time"), ends, strict=True))
+    with table.path.open("rb") as file:
+        about["file_sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
     model.card_ |= {"file": _printable(table.path.name), "rows": total, **about}
     return notes
 
@@ -142,13 +151,6 @@ def _check_columns(frame: Any, path: Path, flag: str, names: Sequence[str]) -> N
     absent = [name for name in names if name not in frame.columns]
     if absent:
         raise TableError(f"{flag}: {path} has no column {named(absent)}. Its columns are {named(frame.columns, 50)}.")
-
-
-def _learnt(
-    frame: Any, kept: np.ndarray, left_out: set[str], marks: Marks, categorical: tuple[str, ...], notes: list[str]
-) -> tuple[list[ColumnProfile], Any]:
-    """What the columns of the chosen rows are, and their values."""
-    return learn(frame.loc[kept].drop(columns=list(left_out)).reset_index(drop=True), marks, categorical, notes)
 
 
 def _without_empty(X: Any, normal: Any, profiles: list[ColumnProfile], notes: list[str]) -> tuple[Any, Any, list[ColumnProfile]]:
