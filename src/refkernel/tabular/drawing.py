@@ -137,9 +137,9 @@ def plot_file(saved: SavedModel, data: Path, out: Path, *, features: tuple[str, 
     return len(X)
 
 
-def times(frame: pd.DataFrame, saved: SavedModel, marks: Marks) -> tuple[str, np.ndarray] | None:
-    """The model's time column, where the table has it: its name and its moments (or numbers, where they are no dates)."""
-    name = saved.model.time_column
+def times(frame: pd.DataFrame, saved: SavedModel, marks: Marks, name: str | None = None) -> tuple[str, np.ndarray] | None:
+    """A time column, by default the model's, where the table has it: its name and its moments (or numbers, where they are no dates)."""
+    name = name or saved.model.time_column
     if name is None or name not in frame.columns:
         return None
     (profile,), X = learn(frame[[name]], marks, (), [])

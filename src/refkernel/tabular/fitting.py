@@ -1,5 +1,6 @@
 """A model from a table in a file: choose the rows, read the columns, fit, and note what a user should know."""
 
+import hashlib
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,11 +17,11 @@ from ..exceptions import FarSamplesWarning, TableError, _printable
 from ..model_selection import OneClassGridSearch
 from .card import held_out
 from .checking import column_notes, own_columns
-from .columns import ColumnProfile
+from .columns import CATEGORY, ColumnProfile
 from .detector import READING, TableDetector
 from .frames import times_of
 from .readers import ReadOptions, open_table, read_sample
-from .readers.values import texts
+from .readers.values import Marks, texts
 from .typed import learn
 
 MOST_CELLS, FEWEST_DRAWN = 1 << 24, 1_000
@@ -105,7 +106,14 @@ def fit_file(
     model.reading_ = {name: getattr(options, name) for name in READING} | {"missing": list(options.missing)}
     if options.header is not False:  # the model's columns and their units will tell the header and the row under it
         model.reading_ |= {"header": None, "skip_lines": None, "units_row": options.units_row and None}
-    about = {"target_column": labels.target_column, "target": labels.target, "outlier": labels.outlier}
+    about: dict[str, str | None] = {"target_column": labels.target_column, "target": labels.target, "outlier": labels.outlier}
+    if time_column:
+        (column,), moments = learn(frame.loc[kept, time_column].reset_index(drop=True), table.marks, (), [])
+        if column.kind != CATEGORY:
+            ends = map(column.normal.written, moments.iloc[:, 0].agg(["min", "max"]))
+            about |= dict(zip(("first_time", "last_time"), ends, strict=True))
+    with table.path.open("rb") as file:
+        about["file_sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
     model.card_ |= {"file": _printable(table.path.name), "rows": total, **about}
     return notes
 
