@@ -250,3 +250,38 @@ def test_the_evidence_of_all_views_averages_to_the_score():
     assert found.shape == (300, len(model.results_["view"]))
     weights = np.array([1.0, 1.0, 1.0, 0.5])  # values that were not seen count half
     np.testing.assert_allclose(found @ weights / weights.sum(), -model.score_samples(new), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("table", [True, False], ids=["table", "array"])
+def test_a_monitor_keeps_the_groups_through_reviews_refits_and_files(table, tmp_path):
+    """Its labels are those of its detector; a review calibrates each group anew, so that a group that became noisier keeps its rate."""
+    rng = np.random.default_rng(13)
+
+    def batch(n, saw=2.0):
+        X, group = machines(n, rng)
+        X[group == "saw"] *= saw / 2.0
+        return pd.DataFrame(X, columns=list("abc")).assign(machine=group) if table else X, group
+
+    X, group = batch(400)
+    detector = rk.TableDetector(group_column="machine").fit(X) if table else rk.AutoDetector().fit(X, groups=group)
+    monitor = rk.Monitor(detector, window=600)
+
+    def rates(model, X, group):
+        labels = model.predict(X) if table else model.predict(X, groups=group)
+        return {name: (labels[group == name] == -1).mean() for name in ("press", "saw")}
+
+    X, group = batch(600, saw=3.0)
+    update = monitor.update(X) if table else monitor.update(X, groups=group)
+    np.testing.assert_array_equal(update.labels, detector.predict(X) if table else detector.predict(X, groups=group))
+    new, of_new = batch(3000, saw=3.0)
+    before = rates(detector, new, of_new)
+    assert before["saw"] > 0.1
+    rk.save(monitor, tmp_path / "state.rk")
+    monitor = rk.load(tmp_path / "state.rk").review()
+    assert rates(monitor.detector_, new, of_new)["saw"] < 0.1
+    assert set(monitor.detector_.groups_) == {"press", "saw"}
+    assert all(monitor.detector_.groups_.values())
+    after = rates(monitor.refit().detector_, new, of_new)
+    assert max(after.values()) < 0.1
+    monitor.undo()
+    np.testing.assert_array_equal(monitor.kept_[:, 3], update.labels)

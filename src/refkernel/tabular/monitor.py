@@ -31,7 +31,7 @@ FEWEST_KEPT = 1_000  # rows that are kept by default, at least: they promise rat
 CONFIDENCE, REASONS = 0.9, 2
 UNDONE = 3  # reviews that can be undone: a mistake is noticed within a few
 
-SCORE, MODEL, P_VALUE, LABEL, TIME, STATUS, ROW, CELLS = range(8)  # the columns of ``kept_``; the cells come last
+SCORE, MODEL, P_VALUE, LABEL, TIME, STATUS, ROW, GROUP, CELLS = range(9)  # the columns of ``kept_``; the cells come last
 
 WAITING, NORMAL, ANOMALY, TRAINED = 0, 1, -1, 2
 """The status of a kept row: not reviewed; normal, so that it calibrates; an anomaly; normal, and trained on by ``refit``."""
@@ -119,6 +119,7 @@ class Monitor(BaseEstimator):
         **dict.fromkeys(("fingerprint_", "digest_"), Text()),
         "kept_": Array(("m", "k"), finite=False),
         "levels_": Items(Items(Text()), size="c"),
+        "groups_": Items(Text()),
         "history_": Array(("u", 5), finite=False),
         "reviews_": Array(("r", 4)),
         "before_": Items(Part(BaseEstimator)),
@@ -149,6 +150,7 @@ class Monitor(BaseEstimator):
         self.window_ = max(n, FEWEST_KEPT) if self.window is None else int(self.window)
         self.base_, self.fingerprint_, self.dated_, self.digest_ = self.detector, fingerprint(self.detector), False, ""
         self.kept_, self.levels_ = np.empty((0, CELLS + columns)), [list[str]() for _ in range(columns)]
+        self.groups_ = [str(name) for name in getattr(self.detector, "group_names_", ())]
         self.history_, self.reviews_ = np.empty((0, 5)), np.empty((0, 4))
         self.before_: list[Any] = []
         return self._watching(self.detector)
@@ -187,7 +189,7 @@ class Monitor(BaseEstimator):
         now |= {"window": self.window_, "kept_rows": len(self.kept_), "model": fingerprint(detector), "reviews": reviews}
         return {**getattr(detector, "card_", {}), "operation": now}
 
-    def update(self, X: Any, time: Any = None) -> MonitorUpdate:
+    def update(self, X: Any, time: Any = None, groups: Any = None) -> MonitorUpdate:
         """Judge a batch of new rows, and say what to know now.
 
         Parameters
@@ -197,6 +199,8 @@ class Monitor(BaseEstimator):
         time : array-like of shape (n_samples,), optional
             Dates or numbers: rows are watched in that order, and batches must follow each other. By default the ``time_column`` of a
             ``TableDetector``, if X has it; else rows come in their order.
+        groups : array-like of shape (n_samples,), optional
+            The group of each row, where ``detector`` was fitted with groups; a ``TableDetector`` reads its ``group_column``.
 
         Returns
         -------
@@ -207,7 +211,7 @@ class Monitor(BaseEstimator):
         X = X if frame is None else frame
         count = X.shape[0] if hasattr(X, "shape") else len(X)
         when, order, dated = self._in_time(X, time, count)
-        labels, p_values = self._watch(X, when, order, dated) if count else (np.empty(0, dtype=int), np.empty(0))
+        labels, p_values = self._watch(X, when, order, dated, groups) if count else (np.empty(0, dtype=int), np.empty(0))
         episodes = self._episodes(first)
         return MonitorUpdate(labels, p_values, first + np.argsort(order), episodes, self.alarm_, self._summary(first, episodes))
 
@@ -231,7 +235,9 @@ class Monitor(BaseEstimator):
         recent, status = self.kept_[:, ROW] >= self.rows_ - self.window_, self.kept_[:, STATUS].copy()
         status[waits & recent], status[places] = NORMAL, ANOMALY
         reviewed, own = self.kept_[status == NORMAL], calibrating(self.base_)
-        joined = Calibrating(reviewed[:, SCORE], np.full(len(reviewed), -1), reviewed[:, MODEL].astype(np.intp), np.full(len(reviewed), -1))
+        nowhere, names = np.full(len(reviewed), -1), self._names(reviewed)
+        group = nowhere if names is None else self.base_._group_numbers(names, len(names))
+        joined = Calibrating(reviewed[:, SCORE], nowhere, reviewed[:, MODEL].astype(np.intp), group)
         stay = np.random.default_rng(self.random_state).permutation(own.scores.size)[: max(0, self.window_ - len(reviewed))]
         detector = self.base_._calibrated_on(own.some(np.sort(stay)).and_(joined))
         before = copy.copy(self)  # without the cells of rows
@@ -260,7 +266,7 @@ class Monitor(BaseEstimator):
         self.kept_, rows = kept[~later], kept[later]
         if len(rows):
             draws, X = self._draws(old.rows_, until - old.rows_)[rows[:, ROW].astype(np.intp) - old.rows_], self._kept_rows(rows)
-            rows[:, : LABEL + 1] = np.column_stack(self.detector_._judged(X, draws[:, 0]))
+            rows[:, : LABEL + 1] = np.column_stack(self.detector_._judged(X, draws[:, 0], self._names(rows)))
             self._take(X, rows, draws[:, 1], until)
         return self
 
@@ -279,21 +285,31 @@ class Monitor(BaseEstimator):
             raise ValueError(f"refit learns from normal rows, and none of {counted(len(status), 'row')} kept is: review more rows.")
         X = self._kept_rows(self.kept_)
         y = np.where(status == ANOMALY, OUTLIER, 1) if (status == ANOMALY).any() else None
-        base = clone(self.base_)
+        base, names = clone(self.base_), self._names(self.kept_)
+        how: dict[str, Any] = {} if names is None else {"groups": names}
         if self._is_table:
-            base._fit(X.frame(), y, dict(zip(X.names, self.base_.encoder_.kinds_, strict=True)), self.base_.columns_)
+            how |= {"time": self.kept_[:, TIME]} if np.isfinite(self.kept_[:, TIME]).all() else {}
+            base._fit(X.frame(), y, dict(zip(X.names, self.base_.encoder_.kinds_, strict=True)), self.base_.columns_, how)
         else:
-            base.fit(X, y)
+            base.fit(X, y, **how)
         self.base_, status[status == NORMAL], self.reviews_[-1, 3] = base, TRAINED, base.false_alarm_rate_
         return self._watching(base)
 
-    def _watch(self, X: Any, when: np.ndarray, order: np.ndarray, dated: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _names(self, kept: np.ndarray) -> np.ndarray | None:
+        """The names of the groups of kept rows; None where the detector has no groups."""
+        return np.array([*self.groups_, ""], dtype=object)[kept[:, GROUP].astype(np.intp)] if self.groups_ else None
+
+    def _watch(self, X: Any, when: np.ndarray, order: np.ndarray, dated: bool, groups: Any) -> tuple[np.ndarray, np.ndarray]:
         """(labels, p-values) of rows, which are then watched in the given order."""
         first, draws = self.rows_, self._draws(self.rows_, order.size)
         X = self.detector_.read(X) if self._is_table else X
         number = np.argsort(order)
-        _, _, p_values, labels = judged = self.detector_._judged(X, draws[number, 0])
-        rows = np.column_stack([*judged, when, np.full(order.size, WAITING), first + number, *self._coded(X)])[order]
+        groups = X.groups if self._is_table and groups is None else groups
+        group = np.full(order.size, -1)
+        if groups is not None:
+            group = self.detector._group_numbers(groups, order.size)
+        _, _, p_values, labels = judged = self.detector_._judged(X, draws[number, 0], groups)
+        rows = np.column_stack([*judged, when, np.full(order.size, WAITING), first + number, group, *self._coded(X)])[order]
         cells = np.ascontiguousarray(rows[:, [TIME, *range(CELLS, rows.shape[1])]])
         digest = hashlib.sha256(cells.tobytes()).hexdigest()
         if digest == self.digest_ and (not np.isnan(when[0]) or len({row.tobytes() for row in cells}) > 1):
