@@ -125,6 +125,25 @@ def test_a_tree_ends_where_rows_cannot_be_halved():
     assert (tree.leaves(Z) < len(tree.members_)).all()
 
 
+def test_threads_that_fill_a_leaf_at_the_same_time_write_the_same_bits():
+    """The inverse Cholesky factor of one leaf, whatever threads work on others. Oracle of its values: the inverse of K + ridge I."""
+    columns = single(np.random.default_rng(0).normal(size=(20, 200)))
+    kernel = KernelResidual(1.0).fit(columns.T)
+
+    def packed(_):
+        found = np.empty(200 * 201 // 2, np.float32)
+        kernel.factor(columns, found)
+        return found
+
+    alone = packed(0)
+    with ThreadPoolExecutor(8) as pool:
+        assert all(np.array_equal(found, alone) for found in pool.map(packed, range(32)))
+    L = np.zeros((200, 200))
+    L[np.tril_indices(200)] = alone
+    K = np.exp(-np.abs(columns.T[:, None].astype(float) - columns.T).sum(axis=2) / kernel.width_) + RIDGE * np.eye(200)
+    np.testing.assert_allclose(L.T @ L @ K, np.eye(200), atol=1e-4)
+
+
 def test_kernel_values_fade_to_0():
     D, k = single([0.0, 1e-30, 80.0, 1e5, 1e30]), np.empty(5, np.float32)
     loops.kernel_values(D, 1.0, k)

@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from io import StringIO
@@ -49,7 +50,7 @@ def run_units(
         run = _continued(out / RUN, settings) if begun else _new(settings)
         done = _finished_units(out / ROWS, units, size, columns) if begun else 0
         progress(done, len(units))
-        start, stages = time.perf_counter(), dict(run.get("stages", {}))
+        start, stages = time.perf_counter(), Counter(run.get("stages", {}))
         for number, (rows, spent) in enumerate(in_processes(compute, units[done:], jobs), start=done + 1):
             text = StringIO()
             writer = csv.DictWriter(text, columns, lineterminator="\n")
@@ -58,8 +59,7 @@ def run_units(
                 writer.writeheader()
             writer.writerows(rows)
             append_text(out / ROWS, text.getvalue())
-            for stage, seconds in spent.items():
-                stages[stage] = stages.get(stage, 0.0) + seconds
+            stages.update(spent)
             progress(number, len(units))
         seconds = run.get("seconds", 0.0) + (time.perf_counter() - start if done < len(units) else 0.0)
         times = {"seconds": round(seconds, 3), "stages": {stage: round(spent, 3) for stage, spent in stages.items()}}
