@@ -197,12 +197,16 @@ def identity(saved: SavedModel) -> dict[str, Any]:
     """What is known of a saved model, by name."""
     card = saved.model.card_
     rule = "" if card["target_column"] is None else f" (targets: {card['target_column']} = {card['target']})"
+    bound, final = {}, saved.model._final
+    if hasattr(final, "false_alarm_band"):
+        high = ", ".join(f"{100 * end:.2g}" for end in final.false_alarm_band().at(p_value=(0.05, 0.1, 0.2))[1])
+        bound["any threshold"] = f"flags at most {high} % of new normal rows where 5, 10, 20 % are expected (all together with 95 %)"
     trained = {"trained on": f"{card['file'] or 'a data frame'}: {_trained_rows(card)}{rule}"} if card["targets"] else {}
     return {
         "file": str(saved.path),
         **trained,
         **_what_to_expect(card),
-        **_all_thresholds(saved.model._final),
+        **bound,
         **_facts(saved.model, with_threshold=True),
         "made": card["created"],
         "versions": ", ".join(f"{name} {version}" for name, version in card["versions"].items()),
@@ -211,14 +215,6 @@ def identity(saved: SavedModel) -> dict[str, Any]:
 
 def _trained_rows(card: Mapping[str, Any]) -> str:
     return f"{counted(card['targets'], 'target')}, {counted(card['outliers'], 'known outlier')}"
-
-
-def _all_thresholds(detector: Any) -> dict[str, str]:
-    """What holds for a threshold that is picked after looking."""
-    if not hasattr(detector, "false_alarm_band"):
-        return {}
-    high = ", ".join(f"{100 * end:.2g}" for end in detector.false_alarm_band().at(p_value=(0.05, 0.1, 0.2))[1])
-    return {"any threshold": f"flags at most {high} % of new normal rows where 5, 10, 20 % are expected (all together with 95 %)"}
 
 
 def _what_to_expect(card: Mapping[str, Any]) -> dict[str, str]:

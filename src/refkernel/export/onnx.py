@@ -78,7 +78,7 @@ def to_onnx(model: Any, X: Any = None, *, target_opset: int | dict[str, int] | N
     -----
     The graph of an AutoDetector holds n_samples × 200 × n_features differences. It computes in single precision, as the model does:
     their scores differ by up to 1e-3 of their range, and in most rows by 1e-7. p-values are equal but for the share of calibration scores
-    that the two scores of a row enclose, which is rarely more than one score. Where training rows repeat, ties stay ties.
+    that the two scores of a row enclose, which is rarely more than one score.
 
     Examples
     --------
@@ -241,14 +241,13 @@ def _conformal(op: Graph, detector: ConformalDetector, X: Node) -> Node:
     return op.Sub(score, op.numbers(detector.offset_))
 
 
-GRAPHS: dict[type, Callable[[Graph, Any, Node], Node]] = {
+GRAPHS: dict[type, Callable[[Graph, Any, Node], Node]] = {  # models of kernels, and what builds the graph of each
     TargetScaler: _target_scaler,
     ReferenceMap: lambda op, fitted, X: _features(op, fitted, _values(op, fitted.kernel_, X, dense(fitted.references_))),
     SVDD: _classifier,
     OneClassSVM: _classifier,
     ConformalDetector: _conformal,
 }
-"""Models of kernels, and the function ``(op, model, X)`` that builds the graph of each."""
 
 
 def _values(op: Graph, kernel: Any, X: Node, Z: np.ndarray | None) -> Node:
@@ -283,8 +282,7 @@ def _rbf(op: Graph, sigma: np.ndarray, X: Node, Z: np.ndarray) -> Node:
     return op.Exp(op.Min(exponent, op.numbers(0.0)))
 
 
-KERNELS = (RBF, Laplacian, Linear, Polynomial, Product, Scaled, Sigmoid, Sum)
-"""By type, not by ``isinstance``: a subclass may have another formula."""
+KERNELS = (RBF, Laplacian, Linear, Polynomial, Product, Scaled, Sigmoid, Sum)  # by type: a subclass may have another formula
 
 
 def _check_kernel(kernel: Any) -> None:
