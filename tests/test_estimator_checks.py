@@ -1,7 +1,9 @@
 """scikit-learn's own contract, for every estimator."""
 
+import traceback
 from pathlib import Path
 
+import pytest
 from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -61,11 +63,20 @@ def test_scikit_learn_checks_of_the_search(estimator, check):
     check(estimator)
 
 
+@parametrize_with_checks([rk.TableEncoder(), rk.TableDetector()])
+def test_scikit_learn_checks_of_tables(estimator, check):
+    """A check that fits an array meets the error that asks for a data frame; all others hold."""
+    try:
+        check(estimator)
+    except Exception:
+        if "pass a data frame" not in traceback.format_exc():
+            raise
+        pytest.xfail("columns are taken by name, and the check fits an array")
+
+
 ELSEWHERE = {
     "NPT": "an alias",
     "RBF": "a kernel",
-    "TableEncoder": "takes data frames",
-    "TableDetector": "takes data frames",
     "Monitor": "has no fit",
 }
 

@@ -307,3 +307,142 @@ def test_faults_in_the_training_table_can_be_allowed_for(tmp_path):
     expected = rk.TableDetector(rk.AutoDetector(0.05, contamination=0.03, random_state=0)).fit(frame)
     np.testing.assert_array_equal(rk.load(tmp_path / "m.rk").score_samples(frame), expected.score_samples(frame))
     assert "--contamination is for --model auto" in run("fit d.csv --out m.rk --model svdd --contamination 0.03", tmp_path, 1)
+
+
+@pytest.mark.parametrize("units", [["Flow [l/min]", "°C", "kg [dry]"], ["[bar]", "(°C)", "m³/(h·m²)"], ["%", "°C", "rel."]])
+def test_a_model_takes_its_own_training_file_whatever_stands_in_its_row_of_units(tmp_path, units):
+    frame = seeds().iloc[:, :3].round(3)
+    cells = frame.astype(str).to_numpy()
+    cells[:, 2] = [f"{cell} %" if "rel." in units else cell for cell in cells[:, 2]]
+    (tmp_path / "d.csv").write_text(lines(list(frame), units, *cells), encoding="utf-8")
+    run("fit d.csv --out m.rk --model svdd", tmp_path)
+    assert "140 rows" in run("score m.rk d.csv --out s.csv", tmp_path)
+    (tmp_path / "none.csv").write_text(lines(list(frame), units), encoding="utf-8")
+    assert "0 rows" in run("score m.rk none.csv --out s.csv", tmp_path)
+    other = [units[0], "°F", units[2]]
+    (tmp_path / "other.csv").write_text(lines(list(frame), other, *cells), encoding="utf-8")
+    assert "is in °F, and was in °C in training" in run("score m.rk other.csv --out s.csv", tmp_path, 1)
+    assert "[bar]" not in run("inspect m.rk", tmp_path)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2])
+@pytest.mark.parametrize("titles", [1, 3, 8])
+@pytest.mark.parametrize("delimiter", [";", ","])
+def test_a_small_batch_under_titles_is_read_by_the_columns_of_the_model(tmp_path, rows, titles, delimiter):
+    frame = seeds().iloc[:, :3]
+    frame.to_csv(tmp_path / "train.csv", index=False)
+    run("fit train.csv --out m.rk --model svdd", tmp_path)
+    above = "".join(f"Line {number}: shift of the night\n" for number in range(titles))
+    (tmp_path / "night.csv").write_text(above + frame[:rows].to_csv(index=False, sep=delimiter), encoding="utf-8")
+    assert f"{rows} row" in run("score m.rk night.csv --out s.csv", tmp_path)
+    assert read_csv(tmp_path / "s.csv", sep=delimiter).columns.tolist()[:4] == [*frame, "score"]
+
+
+@pytest.mark.parametrize(
+    ("form", "seconds"),
+    [
+        ("%d-%b-%Y %H:%M:%S", True),
+        ("%m/%d/%Y %I:%M:%S %p", True),
+        ("%Y-%m-%d %H:%M:%S,000", True),
+        ("%d/%m/%Y %H.%M.%S", True),
+        ("%A, %d. %B %Y", False),
+    ],
+)
+@pytest.mark.parametrize("odd", [None, "32.10.2025", "Mean"])
+def test_dates_of_an_export_are_dates_and_a_cell_that_is_none_is_named(tmp_path, form, seconds, odd):
+    """The oracle is pandas' own format."""
+    moments = pd.date_range("2025-10-24 21:00", periods=80, freq="3h11min7s")
+    written = pd.Series(moments.strftime(form), dtype=object)
+    if odd:
+        written[77] = odd
+    pd.DataFrame({"when": written, "x": np.arange(80.0) % 7}).to_csv(tmp_path / "d.csv", index=False, sep=";")
+    if odd:
+        said = run("check d.csv", tmp_path, 1)
+        assert f"1 of 80 values are not dates: the first is '{odd}' in row 78" in said
+        assert f"--missing {odd}" in said
+        run(f"fit d.csv --out m.rk --model svdd --missing {odd}", tmp_path)
+    else:
+        run("fit d.csv --out m.rk --model svdd", tmp_path)
+    when = load_table_model(tmp_path / "m.rk").columns[0]
+    assert (when.kind, when.missing) == ("date", 0 if odd is None else 1)
+    assert when.minimum == (moments if seconds else moments.floor("D"))[0].timestamp()
+
+
+def test_lines_above_a_header_are_counted_whatever_its_cells_hold(tmp_path):
+    (tmp_path / "d.csv").write_text(
+        'Plant 7;;\nExport;;\n"Flow\n[bar]";"T\n[°C]";kg\n' + "".join(f"{i % 7},5;{i % 5},25;1,{i % 3}\n" for i in range(30))
+    )
+    assert "Above the header, 2 lines left out: 'Plant 7', 'Export'." in run("check d.csv", tmp_path)
+
+
+def test_a_point_that_may_separate_thousands_is_said(tmp_path):
+    (tmp_path / "d.csv").write_text("line;count\n" + "".join(f"L{i % 3};15.{400 + i}\n" for i in range(40)), encoding="utf-8")
+    assert "15.400 is read with a decimal point, because no cell decides it. --decimal , reads 15400." in run(
+        "fit d.csv --out m.rk", tmp_path
+    )
+    run("fit d.csv --out comma.rk --decimal ,", tmp_path)
+    assert [load_table_model(tmp_path / name).columns[1].minimum for name in ("m.rk", "comma.rk")] == [15.4, 15400.0]
+    assert "decimal point" not in run("score comma.rk d.csv --out s.csv", tmp_path)
+
+
+def test_numbers_of_a_file_with_decimal_commas_are_shown_without_marks_between_thousands(tmp_path):
+    frame = table(load_wine, 13, 150)[["proline", "flavanoids"]]
+    (tmp_path / "d.csv").write_text(lines(list(frame), *[[german(value) for value in row] for row in frame.to_numpy()]))
+    run("fit d.csv --out m.rk", tmp_path)
+    said = run("inspect m.rk", tmp_path)
+    assert "278 … 1680" in said
+    assert "0,34 … " in said
+
+
+def test_a_dash_is_a_file_for_no_command_but_score(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    seeds().to_csv("d.csv", index=False)
+    run("fit d.csv --out m.rk --model svdd", tmp_path)
+    for line in (
+        "fit d.csv --out -",
+        "score m.rk d.csv --out s.csv --summary-json -",
+        "compare m.rk m.rk d.csv --out -",
+        "watch m.rk d.csv --state p.state --out -",
+        "watch m.rk d.csv --state - --out w.csv",
+    ):
+        assert "- is standard output" in run(line, tmp_path, 1)
+    assert not (tmp_path / "-").exists()
+    text = (tmp_path / "d.csv").read_bytes()
+    result = CliRunner().invoke(app, ["check", "-"], input=text)
+    assert "refkernel fit - --out model.rk" in result.output
+    assert "-, line 3" in CliRunner().invoke(app, ["check", "-"], input=b"a,b\n1,2\n3\n").output
+
+
+def test_score_reads_as_fit_was_told_to_unless_it_is_told_otherwise(tmp_path):
+    frame = seeds().iloc[:, :3].round(2).astype(object)
+    frame.iloc[::9, 0] = "<0,05"
+    (tmp_path / "d.csv").write_text("3;4\n" + lines(list(frame), *frame.to_numpy()), encoding="utf-8")
+    said = run("fit d.csv --out m.rk --skip-lines 1", tmp_path, 1)
+    way_out = "--missing '\"<0,05\"'"
+    assert way_out in said
+    run(f"fit d.csv --out m.rk --skip-lines 1 {way_out}", tmp_path)
+    (tmp_path / "new.csv").write_text(lines(list(frame), *frame[:20].to_numpy()), encoding="utf-8")
+    assert "Read as fit was told to: missing ['<0,05']" in run("score m.rk new.csv --out s.csv", tmp_path)
+    run("score m.rk d.csv --out s.csv", tmp_path)
+    assert "'<0,05' in row 1" in run("score m.rk new.csv --out s.csv --missing Bad", tmp_path, 1)
+    (tmp_path / "bare.csv").write_text(lines(*frame.to_numpy()), encoding="utf-8")
+    run(f"fit bare.csv --out bare.rk --no-header {way_out}", tmp_path)
+    assert "140 rows" in run("score bare.rk bare.csv --out s.csv", tmp_path)
+
+
+def test_a_contradiction_names_its_own_cause_and_counts_each(tmp_path):
+    """180 °C is too far, whatever else is missing in the file."""
+    frame = seeds().iloc[:, :3].round(3)
+    frame.iloc[5, 0] = np.nan
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    run("fit d.csv --out m.rk", tmp_path)
+    frame.iloc[[7], 0], frame.iloc[9, [0, 1]] = 1e4, np.nan
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    said = run("score m.rk new.csv --out s.csv", tmp_path)
+    found = re.search(r"area contradicts all of training in (\S+) rows?: (.*?)\. That", said)
+    assert "a value far outside" in found[2]
+    first = frame.copy()
+    first.iloc[9, :2] = 14.0
+    first.to_csv(tmp_path / "new.csv", index=False)
+    said = run("score m.rk new.csv --out s.csv", tmp_path)
+    assert "area contradicts all of training in 1 row: a value far outside" in said

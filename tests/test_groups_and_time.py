@@ -195,3 +195,45 @@ def test_a_time_column_leaves_out_stretches_of_time_in_tables():
     assert model.offset_ < rk.TableDetector().fit(table).offset_
     with pytest.warns(UserWarning, match="when holds text and not times"):
         rk.TableDetector(time_column="when").fit(timed.assign(when="noon"))
+
+
+def test_the_command_keeps_the_rate_of_each_group_and_its_report_says_so(tmp_path, monkeypatch, capsys):
+    """What ``score`` flags is what Python's ``predict`` flags; the report has a line for each group and what each view says."""
+    pytest.importorskip("typer")
+    from refkernel.cli import main
+
+    rng = np.random.default_rng(11)
+    X, group = machines(400, rng)
+    table = pd.DataFrame(X.round(3), columns=list("abc")).assign(machine=group)
+    table.to_csv(tmp_path / "x.csv", index=False)
+    later = pd.DataFrame(2 * X.round(3), columns=list("abc")).assign(machine=group)
+    later.to_csv(tmp_path / "later.csv", index=False)
+
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["refkernel", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 0
+        return capsys.readouterr().out
+
+    said = run("fit", tmp_path / "x.csv", "--out", tmp_path / "m.rk", "--group-column", "machine")
+    assert "press" in said
+    assert "saw" in said
+    run("score", tmp_path / "m.rk", tmp_path / "later.csv", "--out", tmp_path / "s.csv")
+    model, scored = rk.load(tmp_path / "m.rk"), pd.read_csv(tmp_path / "s.csv")
+    np.testing.assert_array_equal(scored.label, model.predict(later))
+    np.testing.assert_allclose(scored.p_value, model.p_values(later), rtol=1e-9)
+    run("report", tmp_path / "m.rk", tmp_path / "later.csv", "--out", tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "machine = saw" in page
+    assert "evidence by view: " in page
+
+
+def test_the_evidence_of_all_views_averages_to_the_score():
+    X = np.random.default_rng(12).normal(size=(300, 4))
+    model = rk.AutoDetector().fit(X)
+    new = 2 * X[::-1]
+    found = model.evidence(new)
+    assert found.shape == (300, len(model.results_["view"]))
+    weights = np.array([1.0, 1.0, 1.0, 0.5])  # values that were not seen count half
+    np.testing.assert_allclose(found @ weights / weights.sum(), -model.score_samples(new), rtol=1e-12, atol=1e-12)

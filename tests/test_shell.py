@@ -171,7 +171,7 @@ def test_scores_are_written_as_the_table_was(encoding, plant, tmp_path):
     found = read_csv(tmp_path / "out.csv", sep=";", decimal=",", encoding=encoding)
     pd.testing.assert_frame_equal(found[list(rows)], rows, check_dtype=False)
     assert found["score"].dtype == np.float64
-    assert found["reason_1"][0].startswith("Druck = 2.346 (normal: ")
+    assert found["reason_1"][0].startswith("Druck = 2346 (normal: ")
 
 
 def test_numbers_in_words_have_the_decimal_mark_of_the_table_and_numbers_in_json_are_numbers(plant, tmp_path):

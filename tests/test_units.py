@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from refkernel._core import files
 from refkernel.exceptions import ResultsError
-from refkernel.experiments import units
 from refkernel.experiments.units import in_processes, read_run, run_units
 
 COLUMNS = ("table", "seed", "method", "score")
@@ -122,7 +122,7 @@ def test_a_folder_on_a_disk_without_locks_is_written_with_a_warning(tmp_path, mo
     def unsupported(descriptor):
         raise OSError(errno.ENOTSUP, "no locks here")
 
-    monkeypatch.setattr(units, "_lock", unsupported)
+    monkeypatch.setattr(files, "_lock", unsupported)
     with pytest.warns(UserWarning, match=r"cannot be locked .*no locks here"):
         run(tmp_path)
     assert len(rows_of(tmp_path)) == 12

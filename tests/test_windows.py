@@ -39,18 +39,44 @@ def test_windows_know_their_first_and_last_time():
     assert len(found) == 19
 
 
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize("as_index", [False, True])
+def test_no_window_spans_a_gap_in_time(zone, as_index):
+    """A night of twelve hours between minutes: a window on both sides of it has no course. A missing minute is no gap."""
+    when = pd.date_range("2026-01-01", periods=100, freq="min", tz=zone)
+    when = when[:20].append(when[21:60]).append(when[60:] + pd.Timedelta("12h"))
+    frame = pd.DataFrame({"x": np.arange(99.0)}, index=when)
+    found = rk.windows(frame, 10, 1) if as_index else rk.windows(frame.rename_axis("when").reset_index(), 10, 1, time="when")
+    assert len(found) == 99 - 9 - 9
+    assert found.index.length.max() == pd.Timedelta("10min")
+    assert len(rk.windows(frame.reset_index(drop=True), 10, 1)) == 90
+
+
 def test_a_stuck_sensor_is_found_that_single_rows_cannot_show():
     rng = np.random.default_rng(1)
     t = np.arange(4000)
     series = np.column_stack([np.sin(t / 7), np.cos(t / 11)]) + rng.normal(0, 0.1, (4000, 2))
     series[3200:3400, 0] = 0.3
-    normal, new = rk.windows(series[:2500], 40), rk.windows(series[2500:], 40)
+    normal, new = rk.windows(series[:2500], 40, step=40), rk.windows(series[2500:], 40)
     stuck = np.array([window.left >= 700 and window.right < 900 for window in new.index])
     inside = np.array([window.overlaps(pd.Interval(700, 899, closed="both")) for window in new.index])
     scores = rk.TableDetector().fit(normal).score_samples(new)
     assert roc_auc_score(stuck[stuck | ~inside], -scores[stuck | ~inside]) > 0.99
     rows = rk.AutoDetector().fit(series[:2500]).score_samples(series[2500:])
     assert roc_auc_score((np.arange(1500) >= 700) & (np.arange(1500) < 900), -rows) < 0.9
+
+
+def test_windows_that_do_not_overlap_keep_the_rate_that_overlapping_ones_break():
+    """At 20 % asked, over 40 series of independent rows."""
+    rates = {None: [], 20: []}
+    for seed in range(40):
+        series = np.random.default_rng(seed).normal(size=(1500, 2))
+        new = rk.windows(series[1000:], 20, 20)
+        for step, found in rates.items():
+            found.append(np.mean(rk.AutoDetector(0.2).fit(rk.windows(series[:1000], 20, step)).predict(new) == -1))
+    spread = {step: np.std(found) / np.sqrt(len(found)) for step, found in rates.items()}
+    assert abs(np.mean(rates[20]) - 0.2) < 3 * spread[20]
+    assert np.mean(rates[None]) - 0.2 > 3 * spread[None]
 
 
 def test_missing_cells_constants_and_short_series_give_rows_or_none():
@@ -66,8 +92,11 @@ def test_missing_cells_constants_and_short_series_give_rows_or_none():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"length": 2}, ValueError, "at least 1"),
-        ({"step": 0}, ValueError, "at least 1"),
+        ({"length": 2}, ValueError, "length=2 must be a whole number of rows, at least 4"),
+        ({"length": 10.5}, ValueError, "length=10.5 must be a whole number"),
+        ({"length": None}, ValueError, "length=None must be a whole number"),
+        ({"step": 0}, ValueError, "step=0 must be a whole number of rows, at least 1"),
+        ({"step": 2.5}, ValueError, "step=2.5 must be a whole number"),
         ({"time": "when"}, ValueError, "no column 'when'"),
         ({"time": "b"}, ValueError, "not in the order of time"),
     ],

@@ -8,7 +8,10 @@ from fastapi import FastAPI, HTTPException
 
 import refkernel as rk
 
-model = rk.load(os.environ.get("MODEL", "model.rk"))
+path = os.environ.get("MODEL", "model.rk")
+model = rk.load(path)
+if not isinstance(model, rk.TableDetector) or not hasattr(model, "calibration_"):
+    raise SystemExit(f"{path} is not a TableDetector with p-values: make it with refkernel fit, without --model.")
 dates = [column.name for column in model.columns_ if column.kind == "date"]
 app = FastAPI(title="refkernel", version=rk.__version__)
 
@@ -28,7 +31,7 @@ def score(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         frame = pd.DataFrame(rows)
         frame = frame.assign(**{name: pd.to_datetime(frame[name]) for name in dates if name in frame})
         labels, p_values, reasons = model.predict(frame), model.p_values(frame), model.reasons(frame)
-    except (TypeError, ValueError) as error:  # a column is absent, or holds something else than in training
+    except (TypeError, ValueError, OverflowError) as error:  # a column is absent, or holds something else than in training
         raise HTTPException(422, str(error)) from error
     return [
         {"label": int(label), "p_value": float(p), "reasons": [str(why) for why in of_row] if label < 0 else []}

@@ -20,8 +20,8 @@ MANY_ENTRIES = 1 << 21  # with at least this many values (about 10 ms of work), 
 def in_blocks(make: Callable[[int], Callable[[Any], Any]], X: Any, out: np.ndarray, columns: int, thread_safe: bool = True) -> np.ndarray:
     """Fill ``out`` with ``make(rows)(block)`` for blocks of that many rows of X, the last one padded, and return it.
 
-    ``make`` is called once in each thread; the function that it returns may reuse its buffers. ``columns`` is the number of values
-    computed for each row. A function that is not ``thread_safe`` is a user's: it gets the rows without padding, in one thread.
+    ``make`` is called once in each thread, and its function may reuse buffers. ``columns`` is the number of values computed for each row. A
+    function that is not ``thread_safe`` is a user's: it gets the rows without padding, in one thread.
     """
 
     step = min(max(BLOCK_ENTRIES // max(1, columns) // ROWS_OF_BLAS * ROWS_OF_BLAS, FEWEST_ROWS), MOST_ROWS)

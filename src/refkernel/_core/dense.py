@@ -10,10 +10,7 @@ from .smo import _change_total, _smo
 COARSE = 1e5  # the first pair moves stop at this multiple of the final tolerance; Newton steps usually finish
 MOVES_PER_TURN = 0.25  # pair moves for each sample (at least 8) before Newton steps get their turn
 STUBBORN = 400  # from this turn on (100 pair moves a sample) Newton steps take any number of weights: narrow kernels are nearly singular
-PATIENCE = 20
-"""After this many turns a sufficiently small gap also ends the solve; after ten times as many, a gap of tol does. If samples coincide,
-many weights are equally good, and rounding keeps moving them."""
-
+PATIENCE = 20  # from this turn on a small gap also ends the solve, from ten times it one of tol: weights of equal samples never settle
 CONVERGED, MOVES, CURVATURE = FACTS, FACTS + 1, FACTS + 2
 """Places of further facts: whether the stopping rule was met, the pair moves made, and the smallest curvature that one met."""
 

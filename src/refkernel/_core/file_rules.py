@@ -138,8 +138,7 @@ class OrNone(Rule):
         return None if value is None else self.rule.problem(value, sizes)
 
 
-FEATURES: dict[str, Rule] = {"n_features_in_": Number(1, size="d")}
-"""For the rules of a class that counts features. Others may have the attribute, and it is checked first wherever it is."""
+FEATURES: dict[str, Rule] = {"n_features_in_": Number(1, size="d")}  # of classes that count features; checked first wherever it is
 
 
 def rules_of(kind: type) -> Mapping[str, Rule]:

@@ -20,7 +20,6 @@ from ..exceptions import ResultsError
 from .types import StrPath
 
 ABANDONED = 3600.0  # seconds after which a temporary file that nobody writes to is what a killed process left
-
 HELD = (errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK, errno.EDEADLK)  # error codes that mean that another process holds the lock
 
 if os.name == "nt":
@@ -44,8 +43,8 @@ else:
 def replacing(path: StrPath, what: str = "The file") -> Iterator[Path]:
     """Yield a temporary path in the same folder; when the block ends, the file there is flushed to disk and replaces ``path``.
 
-    Create the file inside the block, and close it before the block ends. An error about this file (a full disk, no permission)
-    names ``path`` and begins with ``what``; all other errors pass through unchanged. A symbolic link is followed, not replaced.
+    Create the file inside the block, and close it there. An error about this file names ``path`` and begins with ``what``; all others pass
+    through unchanged. A symbolic link is followed, not replaced.
     """
     goal = Path(os.path.realpath(path))
     own = f".{zlib.crc32(goal.name.encode(errors='surrogateescape')):08x}"  # names that are as long as they may be leave no room for more
@@ -110,7 +109,7 @@ def naming(path: StrPath, what: str, temporary: Path | None = None) -> Iterator[
 
 @contextmanager
 def only_writer(folder: Path, name: str, way_out: str = "Name another folder") -> Iterator[None]:
-    """Lock a folder while the block runs, until the process ends; the file stays, or another one that opens it would not be kept out."""
+    """Lock a folder while the block runs, or raise ResultsError if another run holds it. The file stays: others may have it open."""
     path = folder / name
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -19,16 +19,13 @@ import numba
 
 P = ParamSpec("P")
 T = TypeVar("T")
-OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-"""Division by 0 gives inf or NaN, as in NumPy: a test of each divisor would forbid vector registers, and takes time to compile."""
-
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}  # 1 / 0 is inf, as in NumPy: tests of divisors forbid vector registers
 NOTICE = "refkernel compiles numerical code for this processor. This takes some seconds, once: later runs find the code in a cache."
 
 WITHOUT_CACHE = """Compiled code cannot be cached ({}): every process compiles it again, which takes several seconds. \
 Set the environment variable NUMBA_CACHE_DIR to a folder that can be written."""
 
 MOST_TRIES = 40  # a call compiles fewer functions, and each of them may fail to be saved once
-
 _sealed: dict[Path, int] = {}  # files of the cache that are known to be whole, with their times
 _folders: set[Path] = set()
 _reasons: list[str] = []  # why there is no cache, if there is none

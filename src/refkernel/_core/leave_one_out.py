@@ -23,7 +23,6 @@ from .working_set import solve_by_working_sets
 
 MOST_MODELS = 256  # models whose starts are computed together: with n = 1,024 their weights and gradients take 4 MB
 MANY_PRODUCTS = 1 << 22  # with at least this many, of models and kernel values (about 10 ms of work), models are shared between threads
-
 FOLDS = 5  # each costs about as much as a fit, and leaves out a fifth of the targets
 
 

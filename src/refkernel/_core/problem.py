@@ -7,18 +7,15 @@ from typing import Any
 import numpy as np
 
 SUM_PRECISION = 1e-12  # the relative precision of sums of weights and of their products with the kernel
-NEGATIVE_MARGIN = 1e-8
-"""Outliers must lie this far outside the ball, as a share of the kernel's size. Otherwise free targets and free outliers would both
-lie on the boundary, and no threshold would separate them. Half of it exceeds the solver's default tolerance and rounding."""
+NEGATIVE_MARGIN = 1e-8  # outliers must lie this share of the kernel's size outside: twice what the solver leaves, so a threshold separates
 
 
 @dataclass(frozen=True)
 class DualProblem:
     """min ½ b'Kb + p'b  subject to  Σ b = total, lower <= b <= upper.
 
-    b are signed weights: a sample of the other class (SVDD with negatives) has bounds [-C, 0] where a target has
-    [0, C], and signs appear nowhere else. K is held by a source (``gram``). Bounds that the sum puts out of reach are drawn in, so that
-    tolerances follow the weights: with C >= 1, every C gives the same problem.
+    b are signed weights: a sample of the other class has bounds [-C, 0] where a target has [0, C], and signs appear nowhere else. Bounds
+    that the sum puts out of reach are drawn in, so that tolerances follow the weights: with C >= 1, every C gives the same problem.
     """
 
     p: np.ndarray
@@ -71,11 +68,6 @@ class Solution:
     def _settled(self) -> Any:
         return np.maximum(np.maximum(self.gap, self.asked), SUM_PRECISION)
 
-    @property
-    def support(self) -> np.ndarray:
-        """The indices of the non-zero weights."""
-        return np.flatnonzero(self.b)
-
 
 @dataclass(frozen=True)
 class Classifier:
@@ -120,10 +112,6 @@ class Classifier:
         """How far below the boundary a score is still inside: rounding, the solver's error, and noise if w = 0."""
         slack = precision * size_of_sums + self.slope * shortfall
         return np.maximum(slack, (self.diag_share == 0.0) * noise)
-
-    def is_degenerate(self, solution: Solution) -> bool:
-        """Whether every score is rounding noise: w = 0 in a score that is w · phi(x) alone."""
-        return bool(not self.uses_diag and solution.is_zero)
 
 
 def joint(classifiers: Sequence[Classifier]) -> Classifier:

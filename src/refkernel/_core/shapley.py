@@ -106,10 +106,7 @@ def path_of_exponents(e: np.ndarray, pair: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def nodes(features: int) -> Nodes:
-    """Gauss-Legendre nodes and weights for the integral over [0, 1] of products of ``features`` - 1 factors 1 - a t, 0 <= a <= 1.
-
-    ⌈features / 2⌉ nodes are exact. Where ``features`` is large, fewer have an error below the tolerance: about 6 √features.
-    """
+    """Gauss-Legendre nodes on [0, 1] for products of ``features`` - 1 factors 1 - a t: exact, or about 6 √features below the tolerance."""
     exact = max(1, (features + 1) // 2)
     fewest = next(count for count in range(1, exact + 1) if error_bound(count, features) <= TOLERANCE)
     t, w = np.polynomial.legendre.leggauss(fewest)
@@ -119,8 +116,8 @@ def nodes(features: int) -> Nodes:
 def error_bound(count: int, features: int) -> float:
     """How far the integral by ``count`` nodes is from the true one, at most; 0 if they are enough to be exact.
 
-    On the ellipse with foci 0 and 1 whose semi-axes sum to rho / 2, a product of n factors is at most (1 + (rho - 1)² / 4 rho)^n. Its
-    Chebyshev coefficients then shrink by 1 / rho, and those of degree 2 · ``count`` and above make the error.
+    On the ellipse with foci 0 and 1 whose semi-axes sum to rho / 2, a product of n factors is at most (1 + (rho - 1)² / 4 rho)^n: Chebyshev
+    coefficients of degree 2 · ``count`` and above, which shrink by 1 / rho, make the error.
     """
     if 2 * count >= features:
         return 0.0

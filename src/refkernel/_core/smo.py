@@ -19,9 +19,8 @@ def _smo(
 ) -> tuple[int, float, float]:
     """Move pairs of weights until no pair violates optimality by eps. Mutates b and G.
 
-    i is the weight with the smallest gradient that may grow; j, among those that may shrink, promises the largest decrease of the
-    objective (second order, WSS2). Ties go to the later index, as in LIBSVM. Returns the moves made, the last violation, and the
-    smallest curvature met.
+    i has the smallest gradient of those that may grow; j, of those that may shrink, promises the largest decrease (WSS2). Ties go to the
+    later index, as in LIBSVM. Returns the moves made, the last violation, and the smallest curvature met.
     """
     n = b.size
     up, down, gain = np.empty(n), np.empty(n), np.empty(n)  # gradients of weights that may grow or shrink; inf or -inf if they may not

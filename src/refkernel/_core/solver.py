@@ -32,9 +32,8 @@ def solve(
 ) -> Solution:
     """The optimum of ``problem`` for the kernel behind ``rows``, from any feasible weights ``start``.
 
-    ``stopping="relative"`` ends at a duality gap of ``tol``, as a share of the problem's own scale. ``stopping="libsvm"`` ends at a
-    violation of ``tol``, starts as LIBSVM does, from the first samples at their upper bound, and rounds kernel values as it does.
-    ``max_iter`` limits pair moves.
+    "relative" ends at a duality gap of ``tol``, as a share of the problem's scale; "libsvm" at a violation of ``tol``, from LIBSVM's start,
+    on kernel values rounded as there. ``max_iter`` limits pair moves.
     """
     rule = libsvm, *_ = stopping_rule(rows.diag, tol, stopping, max_iter)
     with one_blas_thread():  # two threads that wait for each other lose more than a second one gains in products this small

@@ -22,9 +22,7 @@ OUTLIER = -1
 WAY_OUT = "rk.TableDetector takes text, truth values, dates and missing cells; in a pipeline, rk.TableEncoder() goes before {name}."
 SYMMETRY_TOLERANCE = 1e-8  # rounding makes a kernel matrix asymmetric or indefinite by far less than this share of its size
 LEAST_NU = 1e-9  # for a smaller nu, nu n is lost in rounding
-RARE = 0.3
-"""If y holds two numbers, neither of them -1, and the rarer one marks less than this share of the rows, it looks like a label of
-outliers, and that is an error. scikit-learn's checks fit every estimator with two about equally frequent numbers: a warning."""
+RARE = 0.3  # two numbers in y, neither -1, are an error if one marks less than this share: it looks like outliers; else a warning
 
 
 def target_mask(X: Any, y: Any, warn: bool = True) -> np.ndarray:

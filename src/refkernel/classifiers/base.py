@@ -134,7 +134,7 @@ class OneClassClassifier(ThresholdMixin, NestedParams):
         """Keep the names of what is doubtful, and warn about it."""
         rounding, Phi_far = self.kernel_._precision * solution.size_of_sums, self.kernel_._far_features()
         radius2 = abs(self.classifier.threshold(solution.rho, solution.quadratic))
-        degenerate = self.stopping == "relative" and self.classifier.is_degenerate(solution)
+        degenerate = self.stopping == "relative" and not self.classifier.uses_diag and bool(solution.is_zero)
         holds = {
             "not converged": not solution.converged,
             "indefinite": solution.curvature < -SYMMETRY_TOLERANCE * np.abs(rows.diag).max()
@@ -267,7 +267,7 @@ class OneClassClassifier(ThresholdMixin, NestedParams):
         return Cached(self.kernel_, X, self.cache_size) if Phi is None else Features(Phi)
 
     def _store(self, X: Any, used: np.ndarray, solution: Solution, rows: Any) -> None:
-        support = solution.support
+        support = np.flatnonzero(solution.b)
         self.support_ = used[support]
         self.dual_coef_ = solution.b[None, support]
         self.support_vectors_ = np.empty((0, X.shape[1])) if self.kernel_._pairwise else X[self.support_]

@@ -73,9 +73,8 @@ class LeftOutModels:
 class Targets:
     """The targets of one problem. Those with weight are left out in turn, or in folds if they are many and ``every`` is False.
 
-    ``scores`` are those of targets by models that have not seen them, and ``comparable`` with scores of new samples by the model of all:
-    if a centre moves by m when a sample is left out, new samples are farther from it by |m|² on average, most of all in narrow kernels.
-    If all k(x, x) are equal, scores differ by their sums only, and b'Kb of all targets replaces each model's own.
+    ``comparable`` are their ``scores`` plus |m|² if the centre moves by m without them, as new samples are farther from it by that on
+    average; or, if all k(x, x) are equal, with b'Kb of all targets instead of each model's own.
     """
 
     def __init__(

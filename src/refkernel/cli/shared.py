@@ -1,6 +1,7 @@
 """What all commands share: the application, the two consoles, errors as messages, a bar for long runs, how files write tables."""
 
 import csv
+import re
 import shutil
 import signal
 import sys
@@ -23,6 +24,7 @@ from .. import __version__
 from ..exceptions import DataError, ResultsError, _printable
 
 STANDARD = Path("-")  # stands for standard input and output
+COPY = re.compile(r"'?\S*[/\\]refkernel-[^/\\\s]+[/\\]stdin\.\w+'?")  # see as_input
 FILE_STARTS = {b"PAR1": "parquet", b"PK\x03\x04": "xlsx"}  # how files begin that are not CSV, and how their names end
 
 app = typer.Typer(
@@ -127,8 +129,8 @@ def shown(text: str) -> str:
 
 
 def say(text: object, before: str = "", to: Console = console) -> None:
-    """Print a text as it is, after some markup."""
-    to.print(before + shown(str(text)), highlight=False, soft_wrap=True)
+    """Print a text as it is, after some markup; the copy of standard input is what was typed."""
+    to.print(before + shown(COPY.sub("-", str(text))), highlight=False, soft_wrap=True)
 
 
 OPTIONS: dict[str, Any] = {

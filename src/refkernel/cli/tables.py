@@ -171,19 +171,18 @@ def score(
 ) -> None:
     """Score a table of any size. Adds score, decision (score - threshold) and label (1 target, -1 outlier)."""
     with clear_errors(), as_output(out) as goal:
-        from ..tabular.readers import open_table
         from ..tabular.scoring import load_table_model, score_file
         from ..tabular.summary import Watch, labels_for
         from ..tabular.writing import check_writable
 
-        check_writable(out, data, model)
+        check_writable(goal, data, model)
         if summary_json is not None:
-            check_writable(summary_json, data, out, model)
+            check_writable(summary_json, data, goal, model)
         saved = load_table_model(model)
         if false_alarm_rate is not None:
             with notes_for_warnings():
                 saved = replace(saved, model=saved.model.with_false_alarm_rate(false_alarm_rate))
-        table = open_table(data, options)
+        table = saved.open(data, options)
         saved = replace(saved, marks=table.marks)
         watch = Watch(saved, labels_for(saved, table.names, target_column, target), worst)
         choices: dict[str, Any] = {"proba_like": proba_like, "prefix": prefix, "defuse": defuse, "explain": explain}

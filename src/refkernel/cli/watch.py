@@ -42,17 +42,17 @@ def watch(
         from ..export.files import save
         from ..tabular.drawing import times
         from ..tabular.monitor import Monitor, load_state
-        from ..tabular.readers import open_table
         from ..tabular.scoring import SavedModel, check_names, load_table_model
         from ..tabular.writing import check_writable, table_writer
 
         for written, others in ((state, (data, model)), (out, (data, model, state))):
             check_writable(written, *others)
-        table, reasons = open_table(data, options), ("reason_1", "reason_2")
+        reasons = ("reason_1", "reason_2")
         with _alone(state):
             given: Any = load_table_model(model).model
             monitor = load_state(state, given) if state.exists() else Monitor(given, level, window=window)
             monitor._check()
+            table = SavedModel(model, monitor.detector_).open(data, options)
             first, saved, parts = monitor.rows_, SavedModel(model, monitor.detector_, table.marks), []
             check_names(table, saved, [ROW, "p_value", *reasons])
             for block in table.blocks():
@@ -138,12 +138,11 @@ def compare(
 
         from .._core.files import write_text
         from ..tabular.comparison import compare as compared
-        from ..tabular.readers import open_table
         from ..tabular.scoring import check_names, load_table_model
         from ..tabular.writing import check_writable
 
         models = [load_table_model(old), load_table_model(new)]
-        table = open_table(data, options)
+        table = models[0].open(data, options)
         for saved in models:
             check_names(table, saved)
         if out is not None:

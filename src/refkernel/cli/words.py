@@ -15,8 +15,9 @@ from .._core.validation import OUTLIER
 from .shared import console, errors, say, shown
 
 if TYPE_CHECKING:
+    from ..tabular.columns import ColumnProfile
     from ..tabular.detector import TableDetector
-    from ..tabular.drift import ColumnCount, Drift
+    from ..tabular.drift import Drift
     from ..tabular.scoring import SavedModel
     from ..tabular.summary import Watch
 
@@ -86,7 +87,7 @@ def score_notes(watch: Watch) -> list[str]:
         way_out = f"refkernel fit {option('--time-column', [count.column.name])} keeps the time out of the model"
         late = f"{count.column.name} is later than all of training in {count.later:,} of {counted(count.rows, 'row')}"
         notes.append(f"{late}, which is unusual for that alone: {way_out}.")
-    notes += [_contradiction(count, watch.violated[count.column.name]) for count in counts if watch.violated[count.column.name]]
+    notes += [_contradiction(count.column, watch) for count in counts if watch.violated[count.column.name]]
     return notes + model_notes(watch.saved)
 
 
@@ -97,18 +98,17 @@ def model_notes(saved: SavedModel) -> list[str]:
     return [ACCEPTS_FAR] if saved.model.card_["accepts_far"] else []
 
 
-def _contradiction(count: ColumnCount, violated: int) -> str:
+def _contradiction(column: ColumnProfile, watch: Watch) -> str:
     """What the rows contradict in one column."""
-    column, rows = count.column, counted(violated, "row")
+    violated, lacking = watch.violated[column.name], watch.lacking[column.name]
+    rows = counted(violated, "row")
     if column.is_constant:
         return f"{column.name} was {column} in training. It is not in {rows}, which is reason enough to flag a row."
-    reasons = {
-        "it was never missing in training": not column.missing and count.missing,
-        "more missing cells than any training row": column.missing and count.missing,
-        "a category that training never had": count.unseen,
-        f"a value far outside {column.normal}": not column.levels and violated > count.missing,
+    causes = {
+        "more missing cells than any training row" if column.missing else "it was never missing in training": lacking,
+        "a category that training never had" if column.levels else f"a value far outside {column.normal}": violated - lacking,
     }
-    why = " or ".join(reason for reason, holds in reasons.items() if holds)
+    why = " or ".join(f"{cause} ({count:,})" if count < violated else cause for cause, count in causes.items() if count)
     return f"{column.name} contradicts all of training in {rows}: {why}. That is reason enough to flag a row."
 
 

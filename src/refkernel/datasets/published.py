@@ -19,11 +19,7 @@ TIMEOUT = 30  # seconds to wait for the server
 
 @dataclass(frozen=True)
 class PublishedFiles:
-    """Files of one folder on the web.
-
-    what : their name in messages. base_url, page : where programs and people find them. digests : {name: SHA-256}.
-    folder : their folder in ``$REFKERNEL_DATA``. cache : their folder in the cache.
-    """
+    """Files of one folder on the web (for programs: ``base_url``), with their SHA-256, and their ``folder`` in REFKERNEL_DATA."""
 
     what: str
     base_url: str

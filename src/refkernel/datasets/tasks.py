@@ -202,10 +202,9 @@ def embedded_data(dataset: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def split_rows(classes: np.ndarray, split: int) -> tuple[np.ndarray, np.ndarray]:
-    """(train, test): row numbers in data order, round(0.7 · size) rows of each class for training (halves up).
+    """(train, test): row numbers in data order; round(0.7 · size) rows of each class train (halves up).
 
-    ``RandomState(split)`` permutes the rows of each class in turn, the classes in alphabetical order, and the first rows of
-    a permutation train. The targets play no part, so that all tasks of a data set share a split.
+    ``RandomState(split)`` permutes the rows of each class in turn, in alphabetical order, and the first rows train, whatever the target.
     """
     random = np.random.RandomState(split)  # its stream is frozen, while a Generator's may change with NumPy's version
     train = np.zeros(classes.size, dtype=bool)

@@ -100,7 +100,7 @@ def _steps_problem(steps: Any) -> str | None:
 
 
 def _encoder_problem(encoder: OneHotEncoder) -> str | None:
-    """A OneHotEncoder writes columns by index without checking: the columns must exist."""
+    """A OneHotEncoder writes columns by private indices without checking, and shows them nowhere: the columns must exist."""
     held = vars(encoder)
     if "categories_" not in held:
         return None

@@ -95,7 +95,7 @@ def objects() -> frozenset[str]:
 @cache
 def functions() -> frozenset[str]:
     """Full names of the functions that a model may refer to: they are looked up, but never called during loading."""
-    scored = [get_scorer(name)._score_func for name in get_scorer_names()]
+    scored = [get_scorer(name)._score_func for name in get_scorer_names()]  # private: nothing public gives the function of a scorer
     ufuncs = {
         f"{module}.{name}"
         for module in UFUNC_MODULES

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import platform
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -40,21 +41,19 @@ MARK = b"refkernel sha256 "
 DIGEST_SIZE = 64  # the archive's comment is the mark and this many hexadecimal digits in all formats: a newer file is not a damaged one
 MAX_BYTES = 2**31  # A model of 250 million numbers: beyond this a file is more likely wrong than large
 SMALL_BYTES = 2**26
-MAX_RATIO = 20  # above 64 MB, contents may be this many times the file: arrays are stored uncompressed, only the schema is compressed
+MAX_RATIO = 20  # above 64 MB, contents may be this many times the file; ``seal`` leaves uncompressed what would shrink more
 SMALL_JSON_BYTES = 2**24
 MAX_JSON_BYTES = 2**27
-MAX_JSON_RATIO = 100
-"""Limits of the schema, which describes the objects, and of the metadata. Python needs up to 20 times their size to hold them. The
-schema of a search over 10,000 candidates takes 23 MB, and a fiftieth of that in the file."""
-
+MAX_JSON_RATIO = 100  # of schema and metadata: Python needs 20 times their size; a search over 10,000 candidates: 23 MB, 50 times its file
 STEP = 1 << 16  # bytes that are unpacked at a time
 
 
 def seal(file: IO[bytes], entries: Iterable[tuple[str, bytes]]) -> None:
     """Write an archive of these entries that ends in the digest of all bytes before it, without holding it in memory."""
     with ZipFile(file, "w") as archive:
-        for name, content in entries:  # numbers barely shrink; the schema does
-            archive.writestr(name, content, ZIP_DEFLATED if name == SCHEMA_ENTRY else ZIP_STORED)
+        for name, content in entries:  # rows of one-hot columns shrink to a tenth
+            shrinks = name == SCHEMA_ENTRY or len(content) < MAX_RATIO * len(zlib.compress(content, 1))
+            archive.writestr(name, content, ZIP_DEFLATED if shrinks else ZIP_STORED)
         archive.comment = MARK + bytes(DIGEST_SIZE)
     file.seek(-DIGEST_SIZE, io.SEEK_END)
     file.truncate()

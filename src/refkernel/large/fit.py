@@ -126,7 +126,9 @@ def cold_start(rows: Rows, total: float) -> Guess:
     """Equal weights, and a band as wide as the mean distance from the boundary."""
     w = rows.upper * (total / rows.upper.sum()) @ rows.Phi
     G = rows.gradient(w)
-    rho = _threshold(G, rows, total)
+    order = np.argsort(G, kind="stable")
+    reached = np.cumsum(rows.upper[order]) + rows.lower.sum() - np.cumsum(rows.lower[order])
+    rho = float(G[order[min(int(np.searchsorted(reached, total)), len(order) - 1)]])  # up to there, upper bounds sum to the total
     return Guess(Point(w, rho), float(np.abs(G - rho).mean()) or 1.0, rows.Phi[:SAMPLE])
 
 
@@ -137,10 +139,3 @@ def sample_start(sample: Rows, total: float, most: float, tol: float) -> Guess:
     point = Search(rows, total, len(rows.p), cold_start(rows, total), tol).optimum().point
     spread = max(float(np.std(rows.gradient(point.w))), LEAST_SPREAD * abs(total) * float(rows.diag.mean()))
     return Guess(point, spread * np.sqrt((point.w.size + 1.0) / len(rows.p)) or 1.0, rows.Phi)
-
-
-def _threshold(G: np.ndarray, rows: Rows, total: float) -> float:
-    """The gradient up to which weights at their upper bounds sum to the total."""
-    order = np.argsort(G, kind="stable")
-    reached = np.cumsum(rows.upper[order]) + rows.lower.sum() - np.cumsum(rows.lower[order])
-    return float(G[order[min(int(np.searchsorted(reached, total)), len(order) - 1)]])

@@ -25,7 +25,7 @@ from .block_sums import Point, Screen, Sums, blended, carried, judged, screened,
 from .rows import Rows
 
 SHRINK = 0.3  # the band's width from one step to the next
-SAMPLE = 1 << 13  # rows that the search starts with; of a large problem, at most so many are kept near the boundary
+SAMPLE = 1 << 13  # rows that the search starts with; of a large problem, at most as many are kept near the boundary
 MANY = 4 * SAMPLE  # with more rows, a start on a sample pays
 FEW = 768  # rows that the pair solver finishes: it holds their kernel matrix whole (5 MB)
 ROWS_PER_FEATURE = 3  # this many rows for each feature stay near the boundary: an optimum may have one free weight more than features
@@ -112,30 +112,27 @@ class Search:
     def optimum(self) -> Optimum:
         """Newton steps until few rows can change sides, then the exact finish. Small products would only wait for a second thread."""
         with one_blas_thread():
-            return self._optimum()
-
-    def _optimum(self) -> Optimum:
-        everything = self._finished(Screen(self.start.point, np.inf)) if self.n <= self.limit else None
-        if everything is not None:
-            return everything
-        point, mu = self.start.point, self.start.mu
-        sums, wider = self._pass(smoothed, point, mu), self.n
-        while True:
-            step = self._newton_step(sums, point, 1.0)
-            change = self._change(step)
-            if self.passes > MOST_PASSES or self._is_negligible(sums, change, mu):
-                return self._as_it_is(point, sums, mu)
-            tied = sums.in_band > TIED * wider  # a narrower band holds as many rows: they tie
-            width = WITHIN * mu * self.limit / max(sums.in_band, 1) if not tied else 2.0 * mu
-            if width >= SAFE * change and (not tied or sums.in_band <= MOST_TIED * self.limit):
-                found = self._finished(Screen(point.moved(step), width))
-                if found is not None and (found.verdict.wrong == 0 or found.gap <= INNER_TOL * self.tol):
-                    return found
-            if change <= 0.5 * mu:
-                point, mu, wider = point.moved(self._newton_step(sums, point, SHRINK)), SHRINK * mu, sums.in_band
-                sums = self._pass(smoothed, point, mu)
-            else:
-                point, sums = self._line_search(point, sums, step * min(1.0, FARTHEST * mu / change), mu)
+            everything = self._finished(Screen(self.start.point, np.inf)) if self.n <= self.limit else None
+            if everything is not None:
+                return everything
+            point, mu = self.start.point, self.start.mu
+            sums, wider = self._pass(smoothed, point, mu), self.n
+            while True:
+                step = self._newton_step(sums, point, 1.0)
+                change = float(np.abs(self.start.Phi @ step[:-1] - step[-1]).max())  # the largest of rho - G
+                if self.passes > MOST_PASSES or self._is_negligible(sums, change, mu):
+                    return self._as_it_is(point, sums, mu)
+                tied = sums.in_band > TIED * wider  # a narrower band holds as many rows: they tie
+                width = WITHIN * mu * self.limit / max(sums.in_band, 1) if not tied else 2.0 * mu
+                if width >= SAFE * change and (not tied or sums.in_band <= MOST_TIED * self.limit):
+                    found = self._finished(Screen(point.moved(step), width))
+                    if found is not None and (found.verdict.wrong == 0 or found.gap <= INNER_TOL * self.tol):
+                        return found
+                if change <= 0.5 * mu:
+                    point, mu, wider = point.moved(self._newton_step(sums, point, SHRINK)), SHRINK * mu, sums.in_band
+                    sums = self._pass(smoothed, point, mu)
+                else:
+                    point, sums = self._line_search(point, sums, step * min(1.0, FARTHEST * mu / change), mu)
 
     def _pass(self, function: Callable[..., Any], *state: Any) -> Any:
         self.passes += 1
@@ -149,10 +146,6 @@ class Search:
         H[np.arange(r), np.arange(r)] += 1.0
         H[r, r] += SUM_PRECISION * (H[r, r] or 1.0)
         return -solve_positive(H, gradient)
-
-    def _change(self, step: np.ndarray) -> float:
-        """The largest change of rho - G by a step."""
-        return float(np.abs(self.start.Phi @ step[:-1] - step[-1]).max())
 
     def _value(self, sums: Sums, point: Point) -> float:
         return 0.5 * float(point.w @ point.w) - point.rho * self.total + sums.value

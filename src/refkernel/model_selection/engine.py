@@ -211,7 +211,9 @@ def _shared_rows(part: Shared, fold: "_Fold") -> list[Rows]:
         samples = fold.samples(part)
         if samples is not None:
             most = max(1, STACK_ENTRIES // max(1, len(samples.Z) * samples.n))
-            return [_solved_rows(part.classifier, axes, samples, fold) for axes in _together(part.axes, most)]
+            runs = [list(run) for _, run in itertools.groupby(part.axes, key=lambda axis: (axis.parameter, axis.values))]
+            stacks = [run[k : k + most] for run in runs for k in range(0, len(run), most)]
+            return [_solved_rows(part.classifier, axes, samples, fold) for axes in stacks]
     return [_alone_row(member, fold) for axis in part.axes for member in axis.members]
 
 
@@ -246,12 +248,6 @@ def _doubts(axes: list[KernelAxis], samples: Samples, K: np.ndarray, solved: Sol
         vanishes = np.array([axis.kernel._vanishes for axis in axes])
         found["far samples"] = (decisions[:, :, -1] >= 0) & ~solved.degenerate & vanishes[:, None]
     return [tuple(itertools.compress(found, doubted)) for doubted in zip(*(where.flat for where in found.values()), strict=True)]
-
-
-def _together(axes: list[KernelAxis], most: int) -> list[list[KernelAxis]]:
-    """Runs of axes with the same values of the same parameter, of at most ``most`` axes each."""
-    runs = [list(run) for _, run in itertools.groupby(axes, key=lambda axis: (axis.parameter, axis.values))]
-    return [run[k : k + most] for run in runs for k in range(0, len(run), most)]
 
 
 class _Fold:

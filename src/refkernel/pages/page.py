@@ -18,7 +18,7 @@ from ..tabular.detector import TableDetector
 from ..tabular.drawing import times
 from ..tabular.drift import ColumnDrift, Drift, NumbersCount
 from ..tabular.frames import check_names as check_frame
-from ..tabular.readers import ReadOptions, open_table
+from ..tabular.readers import ReadOptions
 from ..tabular.readers.values import Marks
 from ..tabular.scoring import SavedModel, check_names, decide
 from ..tabular.summary import Kept, Watch, labels_for
@@ -57,7 +57,7 @@ def report_file(
     watch = Watch(saved, worst=MOST_WORST, spread=MOST_POINTS)
     marks = Marks()
     if data is not None:
-        table = open_table(data, options)
+        table = saved.open(data, options)
         check_names(table, saved, [])
         watch.labels = labels_for(saved, table.names, target_column, target)
         with one_blas_thread():
@@ -104,6 +104,7 @@ def page_of(watch: Watch, table: str | None, features: tuple[str, ...], marks: M
         "trained": percent(watch.trained_share or 0.0) if watch.flatters else None,
         "tiles": _tiles(watch, steps, drift, agreement),
         "learnt": _learnt(saved),
+        "group_column": saved.model.group_column,
         "features": [_feature(column) for column in saved.columns],
         "agreement": agreement,
         "worst": worst,
@@ -139,7 +140,7 @@ def _tiles(watch: Watch, steps: dict[str, Any], drift: Drift | None, agreement: 
     tiles = []
     if watch.rows:
         tiles.append((f"{watch.rows:,}", "rows"))
-        tiles.append((f"{step['flagged']:,}", f"flagged ({percent(step['flagged'] / watch.rows)})"))
+        tiles.append((f"{watch.outliers:,}", f"flagged ({percent(watch.outliers / watch.rows)})"))
     if step["low"] is not None:
         low, high = watch.saved.model.false_alarm_interval_
         interval = f"{100 * low:.2g} to {100 * high:.2g} %"
@@ -166,6 +167,9 @@ def _learnt(saved: SavedModel) -> list[tuple[str, str]]:
         rule = "" if card["target_column"] is None else f" with {card['target_column']} = {card['target']}"
         known = f", {counted(card['outliers'], 'known outlier')}" if card["outliers"] else ""
         lines.append(("trained on", f"{card['file'] or 'a data frame'}: {counted(card['targets'], 'normal row')}{rule}{known}"))
+    for name, facts in (card["groups"] or {}).items():
+        rate = "too few rows: the threshold of all rows" if facts is None else "{:.2g} % expected (90 % interval {:.2g} to {:.2g} %)"
+        lines.append((f"{card['group_column']} = {name}", rate.format(*(100 * number for number in facts or ()))))
     if card["dropped"]:
         lines.append(("left out", named(card["dropped"], 20)))
     versions = ", ".join(f"{name} {version}" for name, version in card["versions"].items())
@@ -198,7 +202,7 @@ def _feature(column: ColumnProfile) -> list[Cell]:
 def _beside(watch: Watch, cells: pd.DataFrame) -> list[str]:
     """Columns that say when and which a row is, although the model does not use them."""
     model, label = watch.saved.model, watch.labels and watch.labels.column
-    names = [model.time_column, *(model.card_["dropped"] or [])]
+    names = [model.time_column, model.group_column, *(model.card_["dropped"] or [])]
     return [name for name in dict.fromkeys(names) if name in cells.columns and name != label][:MOST_BESIDE]
 
 
@@ -216,8 +220,23 @@ def _worst_rows(watch: Watch, kept: Kept, beside: list[str]) -> list[dict[str, A
             "beside": cells[: len(beside)],
             "label": cells[len(beside) :],
             "reasons": [(reason.column, _cut(reason.value), _cut(reason.why)) for reason in why],
+            "views": views,
         }
-        for row, score, p, why, *cells in zip(kept.rows, scores, p_values, watch.saved.reasons(kept.X), *shown, strict=True)
+        for row, score, p, why, views, *cells in zip(
+            kept.rows, scores, p_values, watch.saved.reasons(kept.X), _views(watch, kept), *shown, strict=True
+        )
+    ]
+
+
+def _views(watch: Watch, kept: Kept) -> list[str]:
+    """What each view of an AutoDetector says against rows, the most first; nothing for detectors of one view."""
+    detector = watch.saved.model._final
+    if not hasattr(detector, "evidence") or not len(kept.rows):
+        return [""] * len(kept.rows)
+    names = detector.results_["view"]
+    return [
+        " · ".join(f"{names[i]} {values[i]:.1f}" for i in np.argsort(-values, kind="stable") if values[i] >= 0.05)
+        for values in detector.evidence(kept.X.encoded)
     ]
 
 

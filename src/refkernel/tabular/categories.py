@@ -10,10 +10,7 @@ from .._core.file_rules import Flag, Items, Number, Rule, Text
 from .columns import CATEGORY, UNEXPECTED, ColumnProfile, counted_levels
 from .numbers import Encoded
 
-LEVEL_UNIT = 2.0
-"""Two categories are 2 / LEVEL_UNIT = 1 apart, whatever their frequency, about as far as two rows are in a number on average (1.13 standard
-deviations). On eight real tables with planted errors, units from 1 to 3 give the same AUROC within half a point."""
-
+LEVEL_UNIT = 2.0  # categories are then 1 apart, about as far as rows are in a number; units from 1 to 3 rank planted errors alike
 NEW_UNIT = 1.0  # A category that was never seen is 1 / NEW_UNIT farther away than the rare ones, where training makes new ones likely
 NEARLY_NO_UNIT = 1e6  # the same for a detector that scales by itself: left-out rows tell it how unusual new categories are
 FEWEST = 10  # A category in fewer training rows shares a column with all others that are as rare
@@ -24,8 +21,8 @@ LABEL_ENCODER = 2  # the version of ONNX's operator: the first that takes texts 
 class CategoryPart(BaseEstimator):
     """A category: one column for each frequent level, one that all rare levels share, and one for missing cells where training had some.
 
-    A level that was never seen counts as a rare one, and as new. It contradicts training where it is not to be expected: where at most a
-    share ``unexpected`` of the training rows is alone in its level, which estimates how often new rows bring new levels (Good and Turing).
+    A level never seen counts as rare and new. It contradicts training where at most a share ``unexpected`` of the rows is alone in its
+    level, which estimates how often new rows bring new levels (Good and Turing).
     """
 
     kind = CATEGORY

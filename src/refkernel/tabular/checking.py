@@ -94,7 +94,7 @@ def column_notes(columns: Sequence[ColumnProfile], X: Any) -> list[str]:
         notes.append(f"Constant in the targets: {named(constant)}; rows that differ there will be flagged.")
     if empty := [f"{column.name} ({100 * column.missing_share:.0f} %)" for column in columns if column.missing_share > MOSTLY]:
         notes.append(f"Mostly missing: {named(empty)}. What the model learns from the few values there may be chance.")
-    if units := [f"{column.name} ({column.unit})" for column in columns if column.unit and column.unit[0] != "["]:
+    if units := [f"{column.name} ({column.unit})" for column in columns if column.unit]:
         notes.append(f"Numbers with units: {named(units)}. --categorical takes a column as text.")
     values = ((str(name), X[name].to_numpy()) for name in X.columns)
     return notes + _told({name: _suspicion(known[name], cells) for name, cells in values})

@@ -49,8 +49,9 @@ class ColumnProfile:
     counts: tuple[int, ...] = ()
     pooled: tuple[str, ...] = ()  # levels that are too rare to stand alone
     date_format: str | None = None  # how files write dates
-    unit: str = ""  # what files write behind the numbers, or (in brackets) in a row under the header
+    unit: str = ""  # what files write behind the numbers
     decimal: str = ""  # the decimal mark of files, where it is a comma or the other mark separates thousands
+    unit_above: str = ""  # what files write in a row of units under the header
 
     @classmethod
     def of_numbers(cls, name: str, values: np.ndarray, most: int = MOST_KNOTS) -> "ColumnProfile":
@@ -102,13 +103,13 @@ class ColumnProfile:
         if self.is_constant:
             return f"always {self.levels[0] if self.levels else self.normal.written(self.minimum)}"
         if self.kind != CATEGORY:
-            return f"{self.normal} {self.unit}".rstrip()
+            return f"{self.normal} {self.unit or self.unit_above}".rstrip()
         rare = f"; {len(self.pooled)} {'is' if len(self.pooled) == 1 else 'are'} rare" if self.pooled else ""
         return f"{len(self.levels)}: {named(self.levels)}{rare}"
 
     def as_dict(self) -> dict[str, Any]:
         """The profile in plain JSON."""
-        plain = ("name", "kind", "is_constant", "rows", "missing", "date_format", "unit", "decimal")
+        plain = ("name", "kind", "is_constant", "rows", "missing", "date_format", "unit", "decimal", "unit_above")
         found = {key: getattr(self, key) for key in plain}
         if self.kind == CATEGORY:
             return found | {"levels": dict(zip(self.levels, self.counts, strict=False)), "pooled": list(self.pooled)}

@@ -30,7 +30,15 @@ from .drift import Drift, DriftMonitor
 from .encoder import Rows, TableEncoder
 from .frames import check_names, times_of
 
-FORMATS = ("date_format", "unit", "decimal")  # what a profile says about cells in files
+FORMATS = ("date_format", "unit", "decimal", "unit_above")  # what a profile says about cells in files
+READING: dict[str, Any] = {
+    "header": (bool, None),
+    "units_row": (bool, None),
+    "skip_lines": (int, None),
+    "missing": [str],
+    "sheet": (str, None),
+}
+"""What ``refkernel fit`` was told of its table, and ``score`` goes by. Encoding, delimiter and decimal mark may be others in each file."""
 
 
 class TableDetector(CalibratedMixin, BaseEstimator):
@@ -248,7 +256,7 @@ class TableDetector(CalibratedMixin, BaseEstimator):
     def columns_(self) -> list[ColumnProfile]:
         """What is known about each column."""
         check_is_fitted(self)
-        how = {name: dict(zip(FORMATS, formats, strict=True)) for name, formats in self.formats_.items()}
+        how = {name: dict(zip(FORMATS, formats, strict=False)) for name, formats in self.formats_.items()}
         return [replace(column, **how[column.name]) if column.name in how else column for column in self.encoder_.columns]
 
     def read(self, X: Any) -> Rows:
@@ -459,6 +467,7 @@ class TableDetector(CalibratedMixin, BaseEstimator):
         problem = mismatch(getattr(self, "card_", None), CARD, "card_")
         if not problem and len((0, 1) if self.card_["false_alarm_interval"] is None else self.card_["false_alarm_interval"]) != 2:
             problem = "card_ has an interval without two ends"
+        problem = problem or (mismatch(self.reading_, READING, "reading_") if hasattr(self, "reading_") else None)
         return problem or mismatch(getattr(self, "formats_", None), {str: [(str, bool, None)]}, "formats_")
 
     def __sklearn_tags__(self) -> Any:

@@ -17,7 +17,7 @@ from ..exceptions import TableError
 from ..plot.regions import Plane, grid_over
 from .columns import DATE, NUMBER
 from .encoder import Rows, TableEncoder
-from .readers import ReadOptions, open_table, read_whole
+from .readers import ReadOptions, read_whole
 from .readers.values import Marks
 from .scoring import SavedModel, check_names
 from .summary import label_kinds, labels_for
@@ -117,7 +117,7 @@ def plot_file(saved: SavedModel, data: Path, out: Path, *, features: tuple[str, 
     check_writable(out, data, saved.path)
     if not isinstance(saved.model.encoder_, TableEncoder):
         raise TableError(f"{saved.path} was not made by refkernel fit: draw it with refkernel.plot in Python.")
-    table = open_table(data, options)
+    table = saved.open(data, options)
     check_names(table, saved)
     frame = read_whole(table)
     rows = np.unique(np.linspace(0, len(frame) - 1, min(len(frame), MOST_POINTS)).astype(int))

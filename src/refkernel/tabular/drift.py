@@ -93,10 +93,7 @@ class NumbersCount(ColumnCount):
         return float(np.median(self.tested)) if self.tested.size else float("nan")
 
     def test(self) -> tuple[float, float]:
-        """(D, p) of Kolmogorov and Smirnov: the largest difference of the distributions at the knots, and how likely it is by chance.
-
-        Differences between the knots are not seen, and ties make D small: the test is never too eager.
-        """
+        """(D, p) of Kolmogorov and Smirnov's test at the knots: between them it sees nothing, and ties make D small: never too eager."""
         old, new, n, m = self.column, self.tested, self.column.present, self.tested.size
         if n == 0 or m == 0:
             return 0.0, 1.0
@@ -138,10 +135,7 @@ class CategoriesCount(ColumnCount):
                 self.unseen[level] += count
 
     def test(self) -> tuple[float, float]:
-        """(difference, p): half the sum of the shares' differences; the share of unseen levels is tested on its own too.
-
-        A training row that is alone in its level would not have been seen among the others either.
-        """
+        """(half the sum of the shares' differences, p); unseen levels are tested too, beside training rows that are alone in theirs."""
         old = np.array([*self.column.counts, *[0] * len(self.unseen)])
         new = np.array([*(self.seen[level] for level in self.column.levels), *self.unseen.values()])
         if not old.sum() or not new.sum():

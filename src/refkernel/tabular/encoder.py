@@ -21,7 +21,7 @@ FARTHER = 2.0  # a standardised column of n rows reaches at most sqrt(n) from 0:
 FAR = 1e6  # at this many standard deviations an RBF kernel is 0 against all references, and decisions have reached their limit
 VIOLATED = "violated"  # the last encoded column: how many cells contradict all of training. It is 0 in every training row.
 SHARED = -1  # the source of an encoded column that belongs to some of the table's columns, other ones in each row
-NAMES_ROWS = 0.5  # A column of texts of which this share is unlike all others names the rows
+NAMES_ROWS = 0.5  # a column where this share of the texts is unlike all others names the rows
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ..model_selection import OneClassGridSearch
 from .card import held_out
 from .checking import column_notes, own_columns
 from .columns import ColumnProfile
-from .detector import TableDetector
+from .detector import READING, TableDetector
 from .frames import times_of
 from .readers import ReadOptions, open_table, read_sample
 from .readers.values import Marks, texts
@@ -77,8 +77,7 @@ def fit_file(
         raise TableError(f"{table.path} has {counted(targets, 'target')}; a model needs at least 2, and 30 or more to mean something.")
     progress(f"fit: reading the columns of {counted(len(y), 'row')}")
     profiles, X = _learnt(frame, kept, left_out, table.marks, tuple(model.categorical), notes)
-    units = {name: f"[{unit}]" for name, unit in table.units.items()}
-    profiles = [replace(profile, unit=profile.unit or units.get(profile.name, "")) for profile in profiles]
+    profiles = [replace(profile, unit_above=table.units.get(profile.name, "")) for profile in profiles]
     X, normal, profiles = _without_empty(X, X[y != OUTLIER], profiles, notes)
     progress(f"fit: learning what is normal in {counted(len(X), 'row')} of {counted(len(profiles), 'column')}")
     how: dict[str, Any] = {"groups": texts(frame.loc[kept, model.group_column])} if model.group_column else {}
@@ -102,6 +101,9 @@ def fit_file(
     notes += column_notes(model.columns_, normal)
     if model.card_["accepts_far"]:
         notes.append(ACCEPTS_FAR)
+    model.reading_ = {name: getattr(options, name) for name in READING} | {"missing": list(options.missing)}
+    if options.header is not False:  # the model's columns and their units will tell the header and the row under it
+        model.reading_ |= {"header": None, "skip_lines": None, "units_row": options.units_row and None}
     about = {"target_column": labels.target_column, "target": labels.target, "outlier": labels.outlier}
     model.card_ |= {"file": _printable(table.path.name), "rows": total, **about}
     return notes

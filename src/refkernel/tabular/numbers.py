@@ -23,10 +23,7 @@ SQUARED_MISSING_UNIT = 0.5  # the same where distances are squared: cells within
 CYCLE_UNIT = float(np.sqrt(2.0))  # of sine and cosine, for each unit of their spread: times are as far apart as normal numbers on average
 SQUARED_CYCLE_UNIT = 1.0  # the same where columns are standardised: sine and cosine have a variance of 1 together, as a number has
 LEAST_SPREAD = 0.1  # times that all training rows agree on within half an hour of a day are no narrower than this
-REACH = 1.0
-"""Numbers farther than this many ranges of the training values beyond the smallest or largest of them contradict training. Of new rows like
-200 training rows, fewer than 1 in 10,000 are so far out, be they normal, exponential, log-normal or Laplacian."""
-
+REACH = 1.0  # numbers this many ranges beyond training's contradict it: of rows like 200 training rows, fewer than 1 in 10,000 do
 FEW_VALUES = 20  # A range of n values underestimates what is normal: ranges of few values reach 1 + FEW_VALUES / n times as far
 DAY, YEAR = 86_400.0, 365.2425 * 86_400.0
 DAYS_OF_WEEK, DAYS_OF_TWO_MONTHS = 7, 60
@@ -37,10 +34,10 @@ Encoded: TypeAlias = tuple[list[Any], Any, Any]  # a graph's encoded columns, it
 class NumbersPart(BaseEstimator):
     """All columns of numbers at once: their values or medians, and flags for missing cells where training had some.
 
-    Another value of a constant contradicts training where it is not to be expected: where at most a share ``UNEXPECTED`` of the training
-    rows, or a single one, is alone with a value in a column that is otherwise constant. New rows are so about as often (Good and Turing).
-    Elsewhere, as in tables of counts of rare words, constants are columns like others. So it is with missing cells, and with numbers far
-    outside: where many rows are alone with one, all columns have flags, and none has limits.
+    Another value of a constant contradicts training where at most a share ``UNEXPECTED`` of the training rows, or a single one, is alone
+    with a value in an otherwise constant column: new rows are so about as often (Good and Turing). Elsewhere, as in counts of rare words,
+    constants are columns like others. So it is with missing cells, and with numbers far outside: all columns then have flags, and none
+    limits.
     """
 
     kind = NUMBER

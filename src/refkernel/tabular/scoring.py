@@ -20,7 +20,7 @@ from .card import CARD, PERCENT
 from .columns import NUMBER, ColumnProfile
 from .detector import TableDetector
 from .encoder import Rows, TableEncoder
-from .readers import Table, is_parquet
+from .readers import ReadOptions, Table, is_parquet, open_table
 from .readers.values import Marks, is_text, texts
 from .summary import Watch
 from .typed import read_cells
@@ -57,6 +57,17 @@ class SavedModel:
             return self.model._reasons(rows, self.columns, count)
         except (TypeError, ValueError):  # a detector or a transformer of another library, a kernel of another kind
             return [[] for _ in range(len(rows))]
+
+    def open(self, data: Path, options: ReadOptions) -> Table:
+        """A table whose header is the line with the model's columns, read by the options of training where none are given."""
+        kept = {name: value for name, value in getattr(self.model, "reading_", {}).items() if value is not None and value != []}
+        kept = {name: value for name, value in kept.items() if getattr(options, name) in (None, ())}
+        wanted = {column.name: column.unit_above for column in self.columns}
+        table = open_table(data, replace(options, **kept, wanted=wanted))
+        if kept:
+            told = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in kept.items())
+            table.notes.append(f"Read as fit was told to: {told}. The options of this command replace those of fit.")
+        return table
 
     def rows_of(self, block: pd.DataFrame, marks: Marks, first_row: int = 0) -> Rows:
         """The rows of a block of a file, read and encoded; an error that names what cannot be read."""
@@ -214,7 +225,7 @@ def check_names(table: Table, saved: SavedModel, added: Sequence[str] = ()) -> l
     if twice:
         what = f"{table.path} has a column {named(twice)} already, which would be added"
         raise TableError(f"{what}. Rename it, or pass --prefix, such as rk_.")
-    units = {column.name: column.unit.strip("[]") for column in saved.columns if column.unit}
+    units = {column.name: unit for column in saved.columns if (unit := column.unit_above or column.unit)}
     other = [f"{name} is in {unit}, and was in {units[name]}" for name, unit in table.units.items() if unit != units.get(name, unit)]
     if other:
         raise TableError(f"{table.path}: {named(other)} in training. Write the numbers as in training.")

@@ -98,6 +98,7 @@ class Watch:
     worst_rows: Kept | None = None
     spread_rows: Kept | None = None
     violated: Counter[str] = field(default_factory=Counter)  # cells that contradict all training rows, by column
+    lacking: Counter[str] = field(default_factory=Counter)  # those of them that are missing
     reasons: Counter[str] = field(default_factory=Counter)
     """How often each column is the first reason of a flagged row, if rows are explained."""
     extra: list[str] = field(default_factory=list)  # columns that the model does not use
@@ -120,8 +121,9 @@ class Watch:
         self._scores.append(here.scores)
         self._flagged.append(answers["label"].to_numpy() == OUTLIER)
         accepts_far = self.saved.model.card_["accepts_far"]  # else contradictions are flagged
-        told = X.violations if accepts_far else X.violations[self._flagged[-1]]
-        self.violated.update({name: int(count) for name, count in zip(X.names, told.sum(axis=0), strict=True) if count})
+        told = X.violations if accepts_far else X.violations & self._flagged[-1][:, None]
+        for counter, cells in ((self.violated, told), (self.lacking, told & X.missing)):
+            counter.update({name: int(count) for name, count in zip(X.names, cells.sum(axis=0), strict=True) if count})
         if self.labels is not None:
             self._kinds.append(label_kinds(block[self.labels.column], self.labels.target))
         if self.worst:

@@ -14,6 +14,7 @@ from ..exceptions import TableError
 from .columns import CATEGORY, DATE, NUMBER, ColumnProfile
 from .readers.values import (
     FAILED,
+    MOSTLY,
     NAMES_OF_MARKS,
     Marks,
     are_booleans,
@@ -31,7 +32,6 @@ from .readers.values import (
     typed_seconds,
 )
 
-MOSTLY = 0.5  # A text column with at least this share of numbers is meant to be numeric: its other values are mistakes
 MOST_CATEGORIES = 1_000  # more categories than this name the rows rather than describe them
 MOST_REFUSED = 20  # columns that cannot be used and are listed; an error for each of 10,000 would hide the first
 
@@ -116,11 +116,16 @@ def _learn_date(
     form, is_unclear = find_format(cells, day_first=marks.decimal == ",")
     if form is None:
         return None
+    seconds, wrong = dates(cells, form)
+    if wrong.any():
+        if are_days_in_digits(column):  # numbers, then
+            return None
+        raise _unlike(column, wrong, cells, 0, f"hold dates or times ({form})", _ways(name))
     if is_unclear:
         first, order = cells[cells == cells][0], "day/month/year" if form.startswith("%d") else "month/day/year"
         notes.append(f"Column {name}: dates such as {first} are read as {order}. If that is wrong, write them as 2024-12-31.")
     failed.update(cell for cell in texts(column, marks.missing)[cells != cells] if cell == cell)
-    return ColumnProfile(name, DATE, date_format=form), dates(cells, form)[0]
+    return ColumnProfile(name, DATE, date_format=form), seconds
 
 
 def _learn_number(
@@ -135,8 +140,8 @@ def _learn_number(
         good = np.isfinite(found.values).sum()
         if good < MOSTLY * (found.wrong.sum() + good):
             return None
-        ways = f"take it as categories ({option('--categorical', [name])}), or leave it out ({option('--drop', [name])})"
-        raise _not_numbers(column, found.wrong, marks, 0, f"name texts that stand for missing cells (--missing), {ways}")
+        check_mark(column, found.wrong, marks)
+        raise _unlike(column, found.wrong, texts(column, marks.missing), 0, "be numeric", _ways(name))
     check_units(name, found)
     if np.isinf(found.values).any():
         infinite = int(np.isinf(found.values).sum())
@@ -162,9 +167,10 @@ def _read(column: pd.Series, feature: ColumnProfile, marks: Marks, first_row: in
     found = numbers(column, marks)
     if found.unclear.any():
         check_thousands(column, found, marks)
-    check_units(feature.name, found, feature.unit if is_text(column) else None)
+    check_units(feature.name, found, feature.unit or (feature.unit_above if found.unit else "") if is_text(column) else None)
     if found.wrong.any():
-        raise _not_numbers(column, found.wrong, marks, first_row, "name texts that stand for missing cells (--missing)")
+        check_mark(column, found.wrong, marks)
+        raise _unlike(column, found.wrong, texts(column, marks.missing), first_row, "be numeric")
     return found.values
 
 
@@ -177,12 +183,7 @@ def _read_date(column: pd.Series, feature: ColumnProfile, marks: Marks, first_ro
     form = "ISO8601" if feature.date_format in (TYPED, None) else feature.date_format
     seconds, wrong = dates(cells, str(form))
     if wrong.any():
-        where = int(np.flatnonzero(wrong)[0])
-        raise TableError(
-            f"Column {feature.name} should hold dates or times as in training ({form}), but {int(wrong.sum())} of "
-            f"{counted(len(column), 'value')} are not: the first is {cells[where]!r} in row {first_row + where + 1:,} after the header. "
-            "Write them as in training."
-        )
+        raise _unlike(column, wrong, cells, first_row, f"hold dates or times as in training ({form})")
     return seconds
 
 
@@ -194,10 +195,18 @@ def _check_type(column: pd.Series) -> None:
         )
 
 
-def _not_numbers(column: pd.Series, wrong: np.ndarray, marks: Marks, first_row: int, way_out: str) -> TableError:
-    check_mark(column, wrong, marks)
-    where = int(np.flatnonzero(wrong)[0])
+def _ways(name: str) -> str:
+    """Other ways to take a column."""
+    return f", take it as categories ({option('--categorical', [name])}), or leave it out ({option('--drop', [name])})"
+
+
+def _unlike(column: pd.Series, wrong: np.ndarray, cells: np.ndarray, first_row: int, what: str, ways: str = "") -> TableError:
+    """Some cells are no numbers, or no dates."""
+    where, odd = int(np.flatnonzero(wrong)[0]), list(dict.fromkeys(cells[wrong]))
+    kind = "numbers" if what == "be numeric" else "dates"
+    also = f" Others are {named(map(repr, odd[1:]), 3)}." if len(odd) > 1 else ""
     return TableError(
-        f"Column {column.name} should be numeric, but {int(wrong.sum())} of {counted(len(column), 'value')} are not numbers: the first is "
-        f"{texts(column, marks.missing)[where]!r} in row {first_row + where + 1:,} after the header. Correct the values, or {way_out}."
+        f"Column {column.name} should {what}, but {int(wrong.sum())} of {counted(len(column), 'value')} are not {kind}: the first is "
+        f"{odd[0]!r} in row {first_row + where + 1:,} after the header.{also} Correct them, or say that they stand for missing cells "
+        f"({option('--missing', odd[:MOST_REFUSED])}){ways}."
     )

@@ -1,6 +1,7 @@
 """Windows of a series as rows of a table, so that detectors of rows find stretches of time."""
 
 from itertools import combinations
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from .frames import as_frame
 
 BANDS = ("slow", "medium", "fast")  # thirds of the octaves between one period in a window and one in two rows
 MOST_CORRELATED = 10  # with more columns, their correlations would outnumber all other features
+WHOLE = 2  # a window that lasts longer than this many usual ones spans a gap in time: its course is none
 AT_ONCE = 1 << 22  # cells of windows that are transformed together: 32 MB
 
 
@@ -27,9 +29,11 @@ def windows(frame: Any, length: int, step: int | None = None, *, time: str | Non
     length : int
         The rows of a window, at least 4: about as long as what you look for, or as a period of what is normal.
     step : int, optional
-        The rows from one window to the next. By default half a window, so that whatever is shorter lies well inside one of them.
+        The rows from one window to the next. By default half a window, so that whatever is shorter lies well inside one of them; for
+        training, take ``step=length``: a window that shares rows with another is no independent example.
     time : str, optional
-        The column that says when. It may not decrease, and gives each window its interval.
+        The column that says when, or else the index. It may not decrease, and gives each window its interval. Windows that last more than
+        twice as long as the median one span a gap, and are left out.
 
     Returns
     -------
@@ -49,7 +53,7 @@ def windows(frame: Any, length: int, step: int | None = None, *, time: str | Non
     >>> import numpy as np, pandas as pd, refkernel as rk
     >>> t, rng = np.arange(3000), np.random.default_rng(0)
     >>> series = pd.DataFrame({"flow": np.sin(t / 5) + rng.normal(0, 0.1, 3000)})
-    >>> model = rk.TableDetector().fit(rk.windows(series[:2000], 50))
+    >>> model = rk.TableDetector().fit(rk.windows(series[:2000], 50, step=50))
     >>> series.loc[2500:2560, "flow"] = 0.3  # stuck, at a normal value
     >>> new = rk.windows(series[2000:], 50)
     >>> new.index[model.score_samples(new).argmin()]
@@ -61,8 +65,9 @@ def windows(frame: Any, length: int, step: int | None = None, *, time: str | Non
     if table is None:
         X = np.asarray(frame)
         table = pd.DataFrame(X.reshape(len(X), -1), columns=[f"x{j}" for j in range(X[:1].size)])
-    if isinstance(length, bool) or length < 4 or (step is not None and step < 1):
-        raise ValueError(f"length={length!r} must be an int >= 4, and step={step!r} at least 1: rows of the series.")
+    for name, value, least in (("length", length, 4), ("step", 1 if step is None else step, 1)):
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+            raise ValueError(f"{name}={value!r} must be a whole number of rows, at least {least}.")
     if time is not None and time not in table.columns:
         raise ValueError(f"The series has no column {time!r}: time names the column that says when. It has {listed(list(table.columns))}.")
     when = table.index if time is None else table[time]
@@ -72,7 +77,10 @@ def windows(frame: Any, length: int, step: int | None = None, *, time: str | Non
     texts = [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name])]
     if texts:
         raise TypeError(f"Windows are described by numbers, and these columns hold none: {listed(texts)}. Drop them, or encode them first.")
-    starts = np.arange(0, len(table) - length + 1, step or length // 2)
+    moments, starts = np.asarray(when), np.arange(0, len(table) - length + 1, step or length // 2)
+    if starts.size:
+        lasts = moments[starts + length - 1] - moments[starts]
+        starts = starts[lasts <= WHOLE * np.sort(lasts)[lasts.size // 2]]
     names, features = list(table.columns), np.empty((starts.size, 0))
     X = table.to_numpy(dtype=np.float64, na_value=np.nan)
     if starts.size:
@@ -83,7 +91,7 @@ def windows(frame: Any, length: int, step: int | None = None, *, time: str | Non
     columns = [f"{name} {feature}" for name in names for feature in of_column]
     if len(names) <= MOST_CORRELATED:
         columns += [f"{a} ~ {b} correlation" for a, b in combinations(names, 2)]
-    index = pd.IntervalIndex.from_arrays(np.asarray(when)[starts], np.asarray(when)[starts + length - 1], closed="both")
+    index = pd.IntervalIndex.from_arrays(moments[starts], moments[starts + length - 1], closed="both")
     return pd.DataFrame(features.reshape(starts.size, len(columns)), columns=columns, index=index)
 
 

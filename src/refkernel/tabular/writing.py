@@ -32,6 +32,8 @@ NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)*|[.,]\d+)([eE][+-]?\d+)?|[+-]?(inf|infi
 def check_writable(path: Path, *others: Path) -> None:
     """An error if a file cannot be written there, or is one of the others that are read or written, before work is done for it."""
     folder = path.parent
+    if str(path) == "-":
+        raise TableError("- is standard output, which only refkernel score --out writes to. Name a file.")
     for other in others:
         if os.path.realpath(path) == os.path.realpath(other) or (path.exists() and other.exists() and path.samefile(other)):
             raise TableError(f"{path} is a file that is read, or another output, and one would be lost. Choose another name.")

@@ -26,7 +26,6 @@ SHARED = -1  # the source of a column that belongs to some of the input's column
 SHOWN_LEVELS = 3  # levels that a text names
 MIDDLE = 0.01, 0.99  # most numbers are between these quantiles
 DAY = 86_400.0
-SWAPPED = str.maketrans(",.", ".,")
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,8 @@ class Normal:
             return str(value)
         if self.is_date:
             return _written_date(float(value), self.is_clock)
-        return written(float(value)).translate(SWAPPED if self.decimal == "," else {})
+        text = written(float(value))
+        return text.replace(",", "").replace(".", ",") if self.decimal == "," else text  # 1.016 beside decimal commas would be unclear
 
     def outside(self, cells: np.ndarray) -> np.ndarray:
         """True for cells that training did not have: beyond its range, other levels; missing ones are not."""

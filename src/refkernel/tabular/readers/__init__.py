@@ -2,8 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,8 @@ class ReadOptions:
     sheet: str | None = None  # of a workbook, by default the first
     skip_lines: int | None = None  # lines above the header
     units_row: bool | None = None  # whether the line under the header holds units
-    missing: tuple[str, ...] = ()  # texts that stand for missing cells, beside the usual ones
+    missing: Sequence[str] = ()  # texts that stand for missing cells, beside the usual ones
+    wanted: Mapping[str, str] = field(default_factory=dict)  # the columns of a model, and their units: they tell the header
 
     def __post_init__(self) -> None:
         if self.decimal not in (None, ".", ","):

@@ -6,9 +6,10 @@ Python's strict reader names the line of what is not a row. A file is read once,
 import codecs
 import csv
 import gzip
+import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from io import StringIO, TextIOWrapper
 from itertools import islice
@@ -21,7 +22,7 @@ import pyarrow as pa
 from ..._core.text import named
 from ...exceptions import TableError
 from . import ReadOptions, Table, arrow_frame, check_unpacked, limit, marks_of
-from .layout import find_layout
+from .layout import find_header, find_layout
 from .values import is_number
 
 SAMPLE_BYTES = 1 << 16  # what the delimiter is judged by: enough for a header and some rows
@@ -30,6 +31,7 @@ MOST_LINE_BYTES = 1 << 26  # the longest row, in bytes: 64 MB. A file of one end
 
 UTF_8, WITH_BOM, WESTERN = "utf-8", "utf-8-sig", "cp1252"
 GZIP_MARK = b"\x1f\x8b"
+POINT = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")  # one thousand, where semicolons separate cells, or a number below it: nobody can know
 DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 
 
@@ -49,13 +51,18 @@ class CsvTable(Table):
         if options.encoding is None:
             self._find_encoding()
         sample = self._sample()
-        self.delimiter = options.delimiter or find_delimiter(sample)
+        self.delimiter = options.delimiter or find_delimiter(sample, options.wanted)
         rows, problem = _first_rows(sample, self.delimiter)
         if not rows:
             raise TableError(f"{path} is not a CSV file: its first line ends in a carriage return, or holds a broken quote ({problem}).")
         self._header_lines = find_layout(self, rows, options)
         self.marks = marks_of(options, (cells for line, cells in rows if line > self._header_lines), self.notes)
         self._check_delimiter(sample)
+        if self.delimiter == ";" and not self.marks.is_decided and not options.wanted:
+            cells = (cell for line, row in rows if line > self._header_lines for cell in row)
+            for cell in islice(filter(POINT.fullmatch, cells), 1):
+                text = f"{cell} is read with a decimal point, because no cell decides it."
+                self.notes.append(f"{text} --decimal , reads {cell.replace('.', '')}.")
 
     def blocks(self) -> Iterator[pd.DataFrame]:
         """The rows, in their order."""
@@ -190,8 +197,8 @@ class CsvTable(Table):
         )
 
 
-def find_delimiter(sample: str) -> str:
-    """The delimiter that gives most rows of a sample one and the same number of cells, and most cells; a comma if none does."""
+def find_delimiter(sample: str, wanted: Mapping[str, str] | None = None) -> str:
+    """The delimiter by which a row names all columns of a model, or else that gives most rows the same number of cells, and most cells."""
 
     def worth(delimiter: str) -> tuple[float, int, bool]:
         widths = Counter(len(row) for _, row in _first_rows(sample, delimiter)[0])
@@ -199,7 +206,8 @@ def find_delimiter(sample: str) -> str:
         return widths[width] / widths.total() if width > 1 else 0.0, width, delimiter != ","  # a comma may be a decimal mark
 
     best = max(DELIMITERS, key=worth)
-    return best if worth(best)[0] else ","
+    fitting = (mark for mark in (best, *DELIMITERS) if find_header(_first_rows(sample, mark)[0], wanted or {}) is not None)
+    return next(fitting, best if worth(best)[0] else ",")
 
 
 def _first_rows(sample: str, delimiter: str) -> tuple[list[tuple[int, list[str]]], str]:

@@ -2,17 +2,15 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..._core.text import counted, named
 from ...exceptions import TableError
 from . import ReadOptions, Table
-from .values import MISSING, find_decimal, is_number, reads_as_number
+from .values import EMPTY, MISSING, find_decimal, is_number, reads_as_number
 
 NUMBER_WORDS = ("inf", "infinity", "nan")  # words that Python reads as numbers, and that may name a column
 BODY = 50  # rows whose cells say which columns are numeric
-
-DASHES = ("", "-", "--", "—")
 
 _WORD = (
     r"(?:°C|°F|°|%|‰|pp[mb]|rpm|psig?|[UI]?/?min|d|t|pH|Stk|pcs|in|ft|lb|mmHg|VA|var|"
@@ -36,24 +34,35 @@ def find_layout(table: Table, lines: Sequence[tuple[int, list[str]]], options: R
     if options.header is False:
         table.names = checked_names([""] * len(rows[0][1]), table.notes)
         return skipped
-    start = _header(rows, width) if options.skip_lines is None else 0
+    known = find_header(rows, options.wanted)
+    start = known if known is not None else _header(rows, width) if options.skip_lines is None else 0
     if start:
         titles = named((repr(" ".join(filter(None, map(str.strip, cells)))) for _, cells in rows[:start]), 2)
-        table.notes.append(f"Above the header, {counted(rows[start][0] - 1, 'line')} left out: {titles}. --skip-lines sets their number.")
+        table.notes.append(f"Above the header, {counted(rows[start - 1][0], 'line')} left out: {titles}. --skip-lines sets their number.")
     header, body = rows[start][1], [cells for _, cells in rows[start + 1 :]]
-    if options.header is None:
+    width = max(map(len, body), default=width) if known else width
+    if options.header is None and known is None:
         _ask_for_header(header, table)
     if body and width == len(header) + 1 and not any(len(cells) == len(header) or cells[-1].strip() for cells in body):
         header = [*header, ""]  # a delimiter at the end of each row
     if body and not any(cell.strip() for cell in header[width:]):
         header = header[:width]
     table.names = checked_names(header, table.notes)
-    if not body or not (_are_units(body[0], body[1:BODY]) if options.units_row is None else options.units_row):
+    found = zip(table.names, map(_bare, body[0] if body else ()), strict=False)
+    units = {name: unit for name, unit in found if unit.lower() not in EMPTY}
+    wanted = {name: unit for name, unit in options.wanted.items() if unit}
+    are_units = bool(body) and ((bool(wanted) and wanted.items() <= units.items()) or _are_units(body[0], body[1:BODY]))
+    if not body or not (are_units if options.units_row is None else options.units_row):
         return rows[start][0]
-    table.units = {name: unit for name, cell in zip(table.names, body[0], strict=False) if (unit := _bare(cell)) not in DASHES}
+    table.units = units
     shown = named(f"{name} ({unit})" for name, unit in table.units.items())
     table.notes.append(f"Line {rows[start + 1][0]} is read as a row of units: {shown}. --no-units-row reads it as values.")
     return rows[start + 1][0]
+
+
+def find_header(rows: Sequence[tuple[int, list[str]]], wanted: Mapping[str, str]) -> int | None:
+    """The number of the first row that names all columns of a model; None where no row does."""
+    return next((i for i, (_, cells) in enumerate(rows) if wanted and wanted.keys() <= set(checked_names(cells, []))), None)
 
 
 def _header(rows: Sequence[tuple[int, list[str]]], width: int) -> int:
@@ -83,18 +92,19 @@ def _are_names(cells: list[str], under: Sequence[list[str]], width: int) -> bool
 
 def _are_units(row: list[str], body: Sequence[list[str]]) -> bool:
     """Whether a row under the header holds units: some that are known, and no number in columns whose other cells are numbers."""
-    columns = [[cells[j] for cells in body if j < len(cells) and cells[j].strip().lower() not in MISSING] for j in range(len(row))]
+    columns = [[cells[j] for cells in body if j < len(cells) and cells[j].strip().lower() not in EMPTY] for j in range(len(row))]
     numeric = [cell for cell, column in zip(row, columns, strict=True) if 2 * sum(map(reads_as_number, column)) > len(column) - (not body)]
-    units = [unit for cell in numeric if (unit := _bare(cell)) not in DASHES]
+    units = [unit for cell in numeric if (unit := _bare(cell)).lower() not in EMPTY]
     known = [unit for unit in units if UNIT.fullmatch(unit) and (body or not unit.isalpha() or len(unit) > 1)]
-    odd = [unit for unit in units if len(unit) > LONGEST_UNIT or unit.lower() in MISSING or (not body and unit not in known)]
+    odd = [unit for unit in units if len(unit) > LONGEST_UNIT or (not body and unit not in known)]
     return bool(known) and not odd and not any(map(reads_as_number, row))
 
 
 def _bare(cell: str) -> str:
     """A unit without brackets around it."""
     found = cell.strip()
-    return found[1:-1].strip() if found[:1] + found[-1:] in ("[]", "()", "{}") else found
+    inner = found[1:-1]
+    return inner.strip() if found[:1] + found[-1:] in ("[]", "()", "{}") and not set(inner) & set("[](){}") else found
 
 
 def checked_names(header: Sequence[str], notes: list[str]) -> list[str]:

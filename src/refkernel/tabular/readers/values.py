@@ -27,6 +27,8 @@ FAILED = {
 }
 """Texts that stand for a failed measurement where the other cells are numbers or dates, in any case. Elsewhere they are categories."""
 
+EMPTY = FAILED | {*MISSING}  # what a cell of numbers, dates or units says that has no value
+
 SWAPPED = str.maketrans(",.", ".,")
 
 CURRENCY = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF|JPY|CNY|INR)"
@@ -47,15 +49,19 @@ CLOCK = ("%H:%M", "%H:%M:%S")
 CLOCK_ORIGIN = -2208988800.0  # times of the day are read as of 1 January 1900
 
 _DAYS = ("%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d.%m.%y")
-_TIMES = tuple(f"{before}{time}" for before in (" ", ", ") for time in (*CLOCK, "%H:%M:%S.%f", "%H:%M:%S,%f"))
+_OF_DAY = (*CLOCK, "%H:%M:%S.%f", "%H:%M:%S,%f", "%H.%M", "%H.%M.%S", "%I:%M %p", "%I:%M:%S %p")
+_TIMES = tuple(f"{before}{time}" for before in (" ", ", ") for time in _OF_DAY)
 FORMATS = (
     *("ISO8601", *_DAYS, *(f"{day}{time}" for time in _TIMES for day in _DAYS)),
-    *("%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%B %d, %Y", *CLOCK),
+    *("%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%B %d, %Y", "%A, %d. %B %Y", "%A, %B %d, %Y", "%d. %B %Y", *CLOCK),
+    *("%Y-%m-%d %H:%M:%S,%f", "%d-%b-%Y %H:%M", "%d-%b-%Y %H:%M:%S", "%d-%b-%y %H:%M:%S", "%d %b %Y %H:%M:%S"),
 )
 """How dates and times are written, in the order in which they are tried."""
 
 DIGITS = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])")  # A day in eight digits, such as 20241231
-TRIED = 50  # cells that a format of dates is tried on before the whole column is read by it
+TRIED = 50  # about as many cells that a format of dates is tried on before the whole column is read by it
+
+MOSTLY = 0.5  # A text column with at least this share of numbers, or dates, is meant to hold them: its other values are mistakes
 
 NAMES_OF_MARKS = {".": "points", ",": "commas"}
 OTHER = {".": ",", ",": "."}
@@ -184,7 +190,7 @@ def check_units(name: str, found: Numbers, known: str | None = None) -> None:
         )
         ways = f"Write all alike, or take the column as text ({option('--categorical', [name])})"
         raise TableError(f"Column {name} mixes {' and '.join(parts)}. {ways}.")
-    if known is None or not found.units or found.unit == known.strip("[]") or not ("%" in (found.unit, known) or (found.unit and known)):
+    if known is None or not found.units or found.unit == known or not ("%" in (found.unit, known) or (found.unit and known)):
         return
     now, then = _with(found.unit, "percent signs", "percent signs"), _with(known, "them", "them")
     raise TableError(f"Column {name} is written {now}, and was {then} in training. Write it as in training.")
@@ -278,12 +284,17 @@ def typed_seconds(column: pd.Series) -> np.ndarray | None:
 
 
 def find_format(cells: np.ndarray, day_first: bool = False) -> tuple[str | None, bool]:
-    """(format, unclear): how all texts of a column are written as dates or times, or None; whether day and month may be the other way."""
+    """(format, unclear): how most texts of a column are written as dates or times, or None; whether day and month may be the other way."""
     present = pd.Series(cells[cells == cells], dtype=object)
-    if not len(present) or not present.iloc[0][:1].isalnum() or not any(letter.isdigit() for letter in present.iloc[0]):
+    some = present[:: max(1, len(present) // TRIED)]
+    if not len(some) or sum(any(map(str.isdigit, cell)) for cell in some) < MOSTLY * len(some):
         return None, False
-    forms = [form for form in FORMATS if _fits(present.iloc[0], form)]
-    fitting = [form for form in forms if all(_read_dates(some, form).notna().all() for some in (present[:TRIED], present))]
+    forms = [form for form in FORMATS if any(_fits(cell, form) for cell in some[:3])]  # one of the three may be no date
+    counts = dict.fromkeys(forms, 0)
+    for form in forms:
+        if _read_dates(some, form).notna().mean() >= MOSTLY:
+            counts[form] = int(_read_dates(present, form).notna().sum())
+    fitting = [form for form in forms if counts[form] == max(counts.values()) >= MOSTLY * len(present)]
     unclear = len(fitting) > 1 and fitting[0].startswith("%m/%d")
     return (fitting[unclear and day_first] if fitting else None), unclear
 
