@@ -179,10 +179,9 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     op, model, outputs = Graph(container.target_opset), operator.raw_operator, list(operator.outputs)
     takes_table = hasattr(model, "_graph_inputs")
     X = list(operator.inputs) if takes_table else op.Concat(*[op.doubles(variable) for variable in operator.inputs], axis=1)
-    found = _graph(op, model, X)
-    results = [found]
-    if len(outputs) > 1:
-        results = [op.Where(op.GreaterOrEqual(found, op.numbers(0.0)), op.integers(1), op.integers(-1)), found]
+    found = _graph_of(op, model, X)
+    label = op.Where(op.GreaterOrEqual(found, op.numbers(0.0)), op.integers(1), op.integers(-1))
+    results = [label, found] if len(outputs) > 1 else [found]
     if len(outputs) > 2:
         scores = model._calibration()[0] if isinstance(model, ConformalDetector) else model.calibration_ - TIE
         at_most = op.doubles(op.rows_below(scores - model.offset_, found))
@@ -191,8 +190,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         op.Cast(result, to=guess_proto_type(output.type), output_names=[output]).add_to(scope, container)
 
 
-def _graph(op: Graph, model: Any, X: Node) -> Node:
-    """The model's own graph."""
+def _graph_of(op: Graph, model: Any, X: Node) -> Node:
     return GRAPHS[type(model)](op, model, X) if type(model) in GRAPHS else model._graph(op, X)
 
 
@@ -233,10 +231,8 @@ def _conformal(op: Graph, detector: ConformalDetector, X: Node) -> Node:
     before, final = unwrap(held_out.models[0])
     for step in (*before, final):
         if hasattr(step, "_graph_inputs") or not (type(step) in GRAPHS or hasattr(step, "_graph")):
-            raise ValueError(
-                f"{type(step).__name__} in a ConformalDetector cannot be converted to ONNX: see to_onnx for the models that can."
-            )
-        X = _graph(op, step, X)
+            raise ValueError(f"{type(step).__name__} in a ConformalDetector cannot be converted to ONNX: see to_onnx for what can.")
+        X = _graph_of(op, step, X)
     score = op.Mul(op.Add(X, op.numbers(final.offset_)), op.numbers(held_out.sign))
     return op.Sub(score, op.numbers(detector.offset_))
 
