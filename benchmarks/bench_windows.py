@@ -1,9 +1,9 @@
 """Faults in a simulated pump loop, on windows and on single rows: `python benchmarks/bench_windows.py`.
 
 Five signals of 9,000 rows: a load that swings and wanders, a temperature that follows it, a vibration, a noise and a voltage. The first
-6,000 rows train, in windows that do not overlap. Each fault lasts 300 of the last 3,000 rows. AUROC of windows of 60 rows that lie mostly
-in the fault (of rows, for single rows) against all others, mean of four draws; and the share of normal windows that AutoDetector flags at
-a rate of 5 %.
+6,000 rows train, in windows that do not overlap. Each fault lasts 300 of the last 3,000 rows. AUROC of windows of 60 rows that lie
+mostly in the fault (of rows, for single rows) against all others, mean of four draws; and the share of normal windows that AutoDetector
+flags at a rate of 5 %.
 """
 
 import numpy as np

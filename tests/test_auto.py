@@ -4,10 +4,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.stats import betabinom, norm, rankdata
 from sklearn.base import clone
 from sklearn.covariance import LedoitWolf
 from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import refkernel as rk
@@ -30,7 +32,7 @@ def single(Z):
     [rk.AutoDetector()],
     expected_failed_checks=lambda estimator: {
         "check_sample_weight_equivalence_on_dense_data": "weights other than 0 do not count: a row that repeats is seen by other folds",
-        "check_sample_weight_equivalence_on_sparse_data": "sparse rows are not taken",
+        "check_sample_weight_equivalence_on_sparse_data": "weights other than 0 do not count: a row that repeats is seen by other folds",
         "check_outliers_train": "a training row is its own reference: predict is for new rows",
         "check_outliers_train(readonly_memmap=True)": "a training row is its own reference: predict is for new rows",
         "check_outliers_fit_predict": "fit_predict judges every training row as left out, predict judges new rows",
@@ -502,3 +504,34 @@ def test_a_file_holds_rows_and_no_factors(tmp_path):
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(again.score_samples, np.split(new, 20)))
     np.testing.assert_array_equal(np.concatenate(found), model.score_samples(new))
+
+
+@pytest.mark.parametrize("form", ["csr_matrix", "csc_array", "coo_array"])
+def test_sparse_rows_give_the_model_and_the_scores_of_the_same_rows_as_an_array(form, monkeypatch):
+    """Whole words and rare ones; the oracle is the array. Blocks of a few rows score as all rows do."""
+    rng = np.random.default_rng(0)
+    X, new = (rng.poisson(0.3, size=(n, 12)).astype(float) for n in (80, 33))
+    make = getattr(sp, form)
+    detector, plain = rk.AutoDetector().fit(make(X)), rk.AutoDetector().fit(X)
+    monkeypatch.setattr("refkernel.detectors.auto.detector.AT_ONCE", 12 * 7)
+    np.testing.assert_array_equal(detector.score_samples(make(new)), plain.score_samples(new))
+    np.testing.assert_array_equal(detector.predict(make(new)), plain.predict(new))
+    np.testing.assert_array_equal(rk.AutoDetector().fit_predict(make(X)), rk.AutoDetector().fit_predict(X))
+
+
+def test_sparse_rows_that_would_fill_the_memory_are_refused_with_a_way_out():
+    with pytest.raises(MemoryError, match=r"8 GB as an array of 1,000 × 1,000,000.*TruncatedSVD"):
+        rk.AutoDetector().fit(sp.csr_matrix((1000, 1_000_000)))
+
+
+def test_one_hot_columns_and_words_go_into_a_pipeline_as_scikit_learn_makes_them():
+    from sklearn.compose import make_column_transformer
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.preprocessing import OneHotEncoder
+
+    rng = np.random.default_rng(0)
+    levels = rng.choice(["saw", "press", "drill"], (90, 3))
+    encoder = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), [0, 1, 2]), sparse_threshold=1.0)
+    assert set(make_pipeline(encoder, rk.AutoDetector()).fit(levels).predict(levels)) <= {-1, 1}
+    texts = [" ".join(rng.choice(["pump", "valve", "hot", "cold", "leak"], 6)) for _ in range(90)]
+    assert make_pipeline(TfidfVectorizer(), rk.AutoDetector()).fit(texts).predict(texts).shape == (90,)

@@ -571,3 +571,18 @@ def test_a_detector_that_ranks_its_batch_scores_rows_one_by_one(method):
         detector = rk.ConformalDetector(RanksItsBatch(), 0.1, method=method, random_state=0).fit(X)
     assert (detector.predict(new)[20:] == -1).all()
     np.testing.assert_array_equal(detector.predict(new), [detector.predict(row[None])[0] for row in new])
+
+
+def test_what_cannot_be_copied_for_each_fold_is_named_with_a_way_out():
+    class Plain:
+        def fit(self, X, y=None):
+            return self
+
+        def score_samples(self, X):
+            return -np.abs(X).sum(axis=1)
+
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    with pytest.raises(TypeError, match=r"must derive from sklearn.base.BaseEstimator"):
+        rk.ConformalDetector(Plain()).fit(X)
+    with pytest.raises(TypeError, match=r"SVDD\(\)"):
+        rk.ConformalDetector(rk.SVDD).fit(X)

@@ -61,3 +61,36 @@ def test_a_model_that_lacks_a_column_is_named(models, tmp_path):
     done = typer_testing.CliRunner().invoke(app, ["compare", str(old), str(old), str(data)])
     assert done.exit_code == 1
     assert "machine" in done.output
+
+
+def test_models_without_p_values_and_empty_tables_are_compared(models, tmp_path):
+    """Their p-values are empty, and the columns are the same."""
+    from refkernel.cli import app
+
+    plain = rk.TableDetector(rk.SVDD()).fit(table(150, 0))
+    rows = table(40, 3, shift=4)
+    found = rk.compare(plain, models[1], rows)
+    assert found.p_value_old.isna().all()
+    assert found.p_value_new.notna().all()
+    assert (found.change == "accepted").any()
+    X = rows[["flow"]].to_numpy()
+    arrays = rk.compare(rk.SVDD().fit(X[:20]), rk.SVDD().fit(X), X.tolist())
+    assert list(arrays) == list(found) == list(rk.compare(plain, models[1], rows[:0]))
+    old, new, data, out = (tmp_path / name for name in ("old.rk", "new.rk", "rows.csv", "out.csv"))
+    plain.save(old)
+    models[1].save(new)
+    for part in (rows, rows[:0]):
+        part.to_csv(data, index=False)
+        done = typer_testing.CliRunner().invoke(app, ["compare", str(old), str(new), str(data), "--out", str(out)])
+        assert done.exit_code == 0, done.output
+        assert list(pd.read_csv(out)) == ["row", *found]
+    assert "flags 0 of 0 rows" in done.output
+
+
+def test_the_first_reasons_of_both_models_are_told_for_rows_that_change(models):
+    """Oracle: the reasons of each."""
+    rows = pd.concat([table(40, 2), table(40, 3, shift=4)], ignore_index=True)
+    found = rk.compare(*models, rows)
+    for name, model in zip(("reason_old", "reason_new"), models, strict=True):
+        expected = [str(mine[0]) if change else "" for mine, change in zip(model.reasons(rows, 1), found.change, strict=True)]
+        assert found[name].tolist() == expected

@@ -156,3 +156,10 @@ def test_a_worker_that_dies_costs_time_and_not_the_answer(X, model, cluster, mon
     found = model.fit(da.from_array(X, chunks=(5000, 4)))
     assert killed
     np.testing.assert_allclose(found.decision_function(X), expected, atol=1e-6)
+
+
+def test_a_dask_data_frame_is_refused_by_a_table_detector_with_a_way_out():
+    pd = pytest.importorskip("pandas")
+    frame = pytest.importorskip("dask.dataframe").from_pandas(pd.DataFrame({"a": [1.0, 2.0, 3.0] * 9}), npartitions=2)
+    with pytest.raises(TypeError, match=r"Dask data frame.*X\.compute\(\)"):
+        rk.TableDetector().fit(frame)

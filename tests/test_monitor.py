@@ -1,6 +1,11 @@
 """A detector in operation: the promise is watched at a proven level, and reviews renew it."""
 
+import json
+import re
+import shlex
+import subprocess
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,7 +17,7 @@ import operation
 import refkernel as rk
 from refkernel.detectors.martingale import HIGH, LOW, ConformalMartingale
 from refkernel.exceptions import ModelFileError
-from refkernel.tabular.monitor import GAP, load_state
+from refkernel.tabular.monitor import GAP, LABEL, P_VALUE, ROW, load_state
 
 DAY = 120
 
@@ -194,7 +199,8 @@ def test_all_rows_of_a_period_but_its_anomalies_join_the_calibration(auto):
     kept = rk.calibration.promise(394, 0.05)
     assert monitor.detector_.offset_ == monitor.detector_.calibration_[kept.rank - 1]
     assert monitor.detector_.false_alarm_rate_ == kept.rate
-    np.testing.assert_array_equal(monitor.reviews_, [[100, 97, 3], [200, 97, 3]])
+    np.testing.assert_array_equal(monitor.reviews_[:, :3], [[100, 97, 3], [200, 97, 3]])
+    assert monitor.reviews_[-1, 3] == kept.rate
     assert (monitor.evidence_, monitor.alarm_, np.isnan(monitor.flagged_share_)) == (1.0, False, True)
     assert (monitor.detector, monitor.rows_, monitor.start_) == (auto, 200, 200)
 
@@ -306,11 +312,161 @@ MISTAKES = {
     "a row of an older review": (lambda monitor: monitor.review().review([0]), "No row was watched since the last review"),
     "refit before a review": (lambda monitor: monitor.refit(), "60 rows wait: review them first"),
     "too few times": (lambda monitor: monitor.update(np.zeros((2, 3)), [100]), "time has 1 value, and X has 2 rows"),
-    "a missing time": (lambda monitor: monitor.update(np.zeros((2, 3)), [100, np.nan]), "no value for row 1"),
+    "a missing time": (lambda monitor: monitor.update(np.zeros((2, 3)), [100, np.nan]), "no finite value for row 1"),
+    "an infinite time": (lambda monitor: monitor.update(np.zeros((2, 3)), [100, np.inf]), "no finite value for row 1"),
+    "one time for all rows": (lambda monitor: monitor.update(np.zeros((2, 3)), "2026-03-01"), "time is '2026-03-01', and X has 2 rows"),
+    "dates after numbers": (
+        lambda monitor: monitor.update(np.zeros((1, 3)), [pd.Timestamp("2026-01-01")]),
+        "time holds dates, and earlier",
+    ),
+    "no times after times": (lambda monitor: monitor.update(np.zeros((2, 3))), "X has no times, and earlier batches had"),
+    "refit with anomalies only": (lambda monitor: monitor.review(np.arange(60)).refit(), "none of 60 rows kept is"),
+    "undo before a review": (lambda monitor: monitor.undo(), "no review to go back to: the last 3"),
     "a batch from the past": (lambda monitor: monitor.update(np.zeros((2, 3)), [10, 11]), "begins at 10, and rows until 59"),
-    "NaN": (lambda monitor: monitor.update(np.full((2, 3), np.nan)), "NaN"),
-    "a missing column": (lambda monitor: monitor.update(np.zeros((2, 2))), "2 features"),
+    "NaN": (lambda monitor: monitor.update(np.full((2, 3), np.nan), [100, 101]), "NaN"),
+    "a missing column": (lambda monitor: monitor.update(np.zeros((2, 2)), [100, 101]), "2 features"),
 }
+
+
+def test_the_same_batch_again_is_refused_and_changes_nothing(detector, auto):
+    """With times, also equal ones; and without, unless all its rows are the same: a machine that is off."""
+    rng = np.random.default_rng(0)
+    for fitted, X, time in ((auto, rng.normal(size=(9, 3)), None), (auto, np.zeros((9, 3)), [5] * 9), (detector, table(9, 1, 400), None)):
+        monitor = rk.Monitor(fitted)
+        monitor.update(X, time)
+        before = monitor.evidence_, monitor.rows_, len(monitor.history_)
+        for _ in range(2):
+            with pytest.raises(ValueError, match=r"the one before again|were watched already"):
+                monitor.update(X, time)
+            assert (monitor.evidence_, monitor.rows_, len(monitor.history_)) == before
+            monitor.review() if monitor.start_ < monitor.rows_ else None
+            before = monitor.evidence_, monitor.rows_, len(monitor.history_)
+    monitor = rk.Monitor(auto)
+    for _ in range(3):
+        monitor.update(np.zeros((9, 3)))
+    assert monitor.rows_ == 27
+
+
+def test_a_batch_without_times_does_not_open_the_way_for_old_rows(auto):
+    """The last time known counts."""
+    monitor = rk.Monitor(auto)
+    monitor.update(np.zeros((3, 3)), [4, 5, 6])
+    monitor.history_[-1, 4] = np.nan  # a state of a version that took such batches
+    monitor.history_ = np.vstack([[[1, 0, 0.0, 1, 6.0]], monitor.history_])
+    with pytest.raises(ValueError, match="rows until 6 were watched"):
+        monitor.update(np.ones((1, 3)), [5])
+
+
+def test_the_time_column_of_any_frame_counts(detector):
+    """pandas, polars and pyarrow give the same state."""
+    pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    new = table(30, 1, 400)
+    monitors = [rk.Monitor(detector) for _ in range(3)]
+    for monitor, frame in zip(monitors, (new, pl.from_pandas(new), pa.Table.from_pandas(new)), strict=True):
+        monitor.update(frame)
+        assert monitor.history_.tolist() == monitors[0].history_.tolist()
+        assert np.isfinite(monitor.history_[-1, 4])
+        with pytest.raises(ValueError, match="were watched already"):
+            monitor.update(frame)
+
+
+def test_nanoseconds_are_dates(auto):
+    text = rk.Monitor(auto).update(np.full((2, 3), 9.0), np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[ns]")).text
+    assert "(2026-01-01 to 2026-01-02)" in text
+
+
+def test_what_is_known_can_be_read_before_the_first_update(auto):
+    monitor = rk.Monitor(auto)
+    assert (monitor.evidence_, monitor.alarm_, monitor.episodes_, monitor.rows_, monitor.flagged_interval_) == (
+        1.0,
+        False,
+        [],
+        0,
+        (0.0, 1.0),
+    )
+    with pytest.raises(ValueError, match="not fitted"):
+        rk.Monitor(rk.AutoDetector()).evidence_  # noqa: B018
+
+
+def test_counts_of_a_batch_larger_than_the_window_are_those_of_its_labels(auto):
+    """And no flagged row of it is lost, though only the newest rows calibrate."""
+    monitor, X = rk.Monitor(auto, window=50), np.random.default_rng(3).normal(size=(400, 3))
+    seen = monitor.update(X)
+    flagged = seen.rows[seen.labels == -1]
+    assert seen.text.startswith(f"400 rows: {flagged.size} flagged in {len(seen.episodes)} episodes")
+    assert seen.episodes[0].first == flagged[0]
+    assert sum(episode.flagged for episode in seen.episodes) == flagged.size
+    lost = 350 - (flagged < 350).sum()
+    assert f"{lost} rows (0 flagged) left the window of 50." in seen.text
+    monitor.review(flagged)  # also the oldest
+    normal = 50 - (flagged >= 350).sum()
+    np.testing.assert_array_equal(monitor.reviews_[0, :3], [400, normal, flagged.size])
+    calibration, newest = monitor.detector_.calibration_, np.setdiff1d(np.arange(350, 400), flagged)
+    assert np.isin(auto.score_samples(X[newest]), calibration).all()
+    assert not np.isin(auto.score_samples(X[:350]), calibration).any()
+
+
+def test_flagged_rows_that_left_the_window_never_calibrate(auto):
+    """They were kept for their scores. Oracle: the calibration without them."""
+    monitor, X = rk.Monitor(auto, window=50), np.random.default_rng(3).normal(size=(400, 3))
+    monitor.update(X)
+    monitor.review()
+    assert not np.isin(auto.score_samples(X[:350]), monitor.detector_.calibration_).any()
+    assert len(monitor.kept_) == 50
+
+
+@pytest.mark.parametrize("refit", [False, True])
+def test_undo_is_as_if_the_review_had_not_been(detector, auto, refit, tmp_path):
+    """Oracle: a monitor without it, which took the rows since as one batch."""
+    rng = np.random.default_rng(4)
+    for fitted, first, second in (
+        (auto, rng.normal(size=(90, 3)), rng.normal(0.5, 1.0, (60, 3))),
+        (detector, table(90, 5, 400), table(60, 6, 600, 3.0)),
+    ):
+        with_, without = rk.Monitor(fitted), rk.Monitor(fitted)
+        for monitor in (with_, without):
+            monitor.update(first)
+        with_.review([1, 2])
+        if refit:
+            with_.refit()
+        for part in (second[:25], second[25:]):
+            with_.update(part)
+        with_ = rk.load(rk.save(with_, tmp_path / "plant.state")).undo()
+        labels = without.update(second).labels
+        np.testing.assert_allclose(with_.history_, without.history_)
+        np.testing.assert_allclose(with_.kept_, without.kept_)
+        assert (with_.evidence_, with_.episodes_) == (pytest.approx(without.evidence_), without.episodes_)
+        np.testing.assert_array_equal(with_.detector_.predict(second), labels)
+        assert (with_.start_, with_.rows_, len(with_.reviews_)) == (0, 150, 0)
+        with_.review([1, 2, 3])
+        np.testing.assert_array_equal(with_.detector_.calibration_, without.review([1, 2, 3]).detector_.calibration_)
+
+
+def test_three_reviews_can_be_undone(auto):
+    rng, monitor, offsets = np.random.default_rng(5), rk.Monitor(auto), []
+    for _ in range(4):
+        offsets.append(monitor.evidence_ and monitor.detector_.offset_)
+        monitor.update(rng.normal(size=(40, 3)))
+        monitor.review()
+    for offset in offsets[:0:-1]:
+        assert monitor.undo().detector_.offset_ == offset
+    assert (monitor.start_, monitor.rows_) == (40, 160)
+    with pytest.raises(ValueError, match="no review to go back to"):
+        monitor.undo()
+
+
+def test_the_card_says_what_happened_in_plain_json(detector):
+    monitor = rk.Monitor(detector)
+    monitor.update(table(50, 7, 400))
+    monitor.review([3])
+    monitor.update(table(40, 8, 500, shift=12.0))
+    card = json.loads(json.dumps(monitor.card_, allow_nan=False))
+    assert card == monitor.card_
+    assert {key: value for key, value in card.items() if key != "operation"} == monitor.detector_.card_
+    now = card["operation"]
+    assert (now["rows"], now["rows_since_review"], now["alarm"], now["last_update"]) == (90, 40, True, "2026-01-23 11:00")
+    rate = monitor.detector_.false_alarm_rate_
+    assert now["reviews"] == [{"rows": 50.0, "normal": 49.0, "anomalies": 1.0, "false_alarm_rate": rate}]
 
 
 @pytest.mark.parametrize("name", MISTAKES)
@@ -321,7 +477,7 @@ def test_a_mistake_is_explained_and_changes_nothing(auto, name):
     before = monitor.evidence_, monitor.rows_, monitor.kept_.copy(), monitor.martingale_.rows
     with pytest.raises(ValueError, match=message):
         act(monitor)
-    if "older" not in name:
+    if name not in ("a row of an older review", "refit with anomalies only"):
         assert (monitor.evidence_, monitor.rows_, monitor.martingale_.rows) == (before[0], before[1], before[3])
         np.testing.assert_array_equal(monitor.kept_, before[2])
 
@@ -340,7 +496,7 @@ def test_a_review_of_rows_that_left_the_window_says_so(auto):
         (lambda auto: rk.Monitor(rk.SVDD().fit(np.eye(3))), "SVDD has no calibration rows"),
         (lambda auto: rk.Monitor(rk.AutoDetector()), "not fitted"),
         (lambda auto: rk.Monitor(auto, level=1.5), "level=1.5"),
-        (lambda auto: rk.Monitor(auto, window=0), "window=0"),
+        *((lambda auto, window=window: rk.Monitor(auto, window=window), f"window={window}") for window in (0, 2.7, True)),
     ],
 )
 def test_what_cannot_be_watched_is_refused(auto, make, message):
@@ -358,6 +514,8 @@ def test_the_state_of_another_model_is_refused(auto, tmp_path):
         load_state(path, rk.AutoDetector(random_state=1).fit(np.random.default_rng(1).normal(size=(50, 3))))
     with pytest.raises(ModelFileError, match="not the state of a monitor"):
         load_state(rk.save(auto, tmp_path / "model.rk"), auto)
+    with pytest.raises(ModelFileError, match="the same one at another rate"):
+        load_state(path, auto.with_false_alarm_rate(0.2))
 
 
 def test_suspects_are_the_training_rows_with_the_lowest_held_out_scores(detector):
@@ -418,7 +576,7 @@ class TestCommands:
         days = [table(DAY, 30, 400), table(DAY, 31, 520), table(DAY, 32, 640, shift=12.0), table(DAY, 33, 760, shift=12.0)]
         days[1].loc[50:60, "temperature"] = 300.0
         for number, day in enumerate(days):
-            day.to_csv(tmp_path / f"day{number}.csv", index=False)
+            day.assign(order=f"A{number}").to_csv(tmp_path / f"day{number}.csv", index=False)
         return tmp_path
 
     def test_a_week_in_the_shell_is_that_in_python(self, run, plant, detector):
@@ -428,8 +586,15 @@ class TestCommands:
         seen = monitor.update(pd.read_csv("day1.csv", parse_dates=["when"]))
         run("watch", "model.rk", "day1.csv", "--state", "plant.state", "--out", "flagged.csv", code=3 if seen.alarm else 0)
         flagged = pd.read_csv("flagged.csv")
-        assert flagged["watched_row"].tolist() == seen.rows[seen.labels == -1].tolist()
-        np.testing.assert_allclose(flagged["p_value"], seen.p_values[seen.labels == -1])
+        both = pd.concat([pd.read_csv("day0.csv"), pd.read_csv("day1.csv")], ignore_index=True)
+        rows = monitor.kept_[monitor.kept_[:, LABEL] == -1]
+        assert flagged["watched_row"].tolist() == rows[:, ROW].tolist()  # of both days
+        assert set(seen.rows[seen.labels == -1]) < set(flagged["watched_row"])
+        np.testing.assert_allclose(flagged["p_value"], rows[:, P_VALUE])
+        for name in ("when", "machine", "temperature", "flow"):
+            expected = both[name].iloc[flagged["watched_row"]].tolist()
+            assert flagged[name].tolist() == (pytest.approx(expected, nan_ok=True) if name in ("temperature", "flow") else expected)
+        assert flagged["order"].isna().tolist() == (flagged["watched_row"] < DAY).tolist()  # the state keeps the model's columns
         broken = flagged[flagged["temperature"] == 300.0]
         assert len(broken) == 11
         assert broken["reason_1"].str.startswith("temperature = 300").all()
@@ -442,7 +607,8 @@ class TestCommands:
         assert "ALARM" not in run("watch", "model.rk", "day3.csv", "--state", "plant.state", "--out", "flagged.parquet")
         page = (plant / run("report", "--state", "plant.state", "--out", "page.html").split()[-1]).read_text(encoding="utf-8")
         assert "<h1>plant.state</h1>" in page
-        assert page.count("<polyline") == 2
+        assert page.count("<polyline") == 4  # two curves, two levels
+        assert re.findall(r'scope="row" data-sort="240.0">2026-01-27 15:00<', page)  # and not "row 240"
         assert page.count('<th scope="row"') >= 2 + len(rk.load("plant.state").episodes_)
 
     def test_a_state_is_never_half_written(self, run, plant, monkeypatch):
@@ -468,13 +634,115 @@ class TestCommands:
             run("watch", "model.rk", "day1.csv", "--state", "other.state", "--out", "flagged.csv", code=3)
         assert (plant / "plant.state").read_bytes() == before
 
-    def test_mistakes_are_explained(self, run, plant):
+    def test_an_anomaly_of_an_earlier_day_reaches_the_review(self, run, plant):
+        """A broken day 1, two days without one, and a review by the recipe of the guide. Oracle: the calibration has none of the rows."""
+        for day in (1, 2):
+            run("watch", "model.rk", f"day{day}.csv", "--state", "plant.state", "--out", "flagged.csv", code=3)
+        flagged = pd.read_csv("flagged.csv")
+        flagged[flagged["temperature"] == 300.0].to_csv("rows.csv", index=False)
+        assert "229 normal rows, 11 anomalies" in run("review", "plant.state", "--anomalies", "rows.csv")
+        assert "rows 0 to 239 wait for one" in run("review", "plant.state", "--undo")
+        assert "240 normal rows" in run("review", "plant.state", "--no-anomalies")
+
+    def test_a_second_run_of_many_blocks_is_refused(self, run, plant, monkeypatch):
+        table(300, 40).drop(columns="when").to_csv("many.csv", index=False)
+        run("fit", "many.csv", "--out", "undated.rk")
+        monkeypatch.setattr("refkernel.tabular.readers.csv.BLOCK_BYTES", 1_000)
+        run("watch", "undated.rk", "many.csv", "--state", "undated.state", "--out", "flagged.csv")
+        before = (plant / "undated.state").read_bytes()
+        assert "the one before again" in run("watch", "undated.rk", "many.csv", "--state", "undated.state", "--out", "flagged.csv", code=1)
+        assert (plant / "undated.state").read_bytes() == before
+
+    def test_options_of_a_new_state_are_said_to_be_ignored_later(self, run, plant):
+        run("watch", "model.rk", "day0.csv", "--state", "plant.state", "--out", "flagged.csv", "--level", 0.01)
+        said = run("watch", "model.rk", "day1.csv", "--state", "plant.state", "--out", "flagged.csv", "--level", 0.1, "--window", 9, code=3)
+        assert "--level 0.1 is for a new state: plant.state keeps 0.01" in said
+        assert "--window 9 is for a new state" in said
+
+    def test_inspect_knows_a_state_and_prints_an_audit(self, run, plant, detector):
+        run("watch", "model.rk", "day1.csv", "--state", "plant.state", "--out", "flagged.csv", code=3)
+        said = run("inspect", "plant.state")
+        for words in (
+            f"rows {DAY}",
+            "alarm True",
+            "time column when",
+            "400 training rows and 120 watched rows of machine, temperature, flow",
+        ):
+            assert words in " ".join(said.split())
+        audit = json.loads(run("inspect", "plant.state", "--json"))
+        assert audit["operation"] == load_state("plant.state").card_["operation"]
+        assert audit["holds"] == {"training_rows": 400, "watched_rows": DAY, "columns": ["machine", "temperature", "flow"]}
+        alone = json.loads(run("inspect", "model.rk", "--json"))
+        assert {key: alone[key] for key in detector.card_} == detector.card_
+        assert (alone["operation"], alone["seed"], alone["settings"]["false_alarm_rate"]) == (None, 0, "0.05")
+        X = np.random.default_rng(0).normal(size=(60, 3))
+        monitor = rk.Monitor(rk.AutoDetector().fit(X))
+        monitor.update(X)
+        rk.save(monitor, "plain.state")
+        assert json.loads(run("inspect", "plain.state", "--json"))["operation"]["rows"] == 60
+        assert "highest evidence" in run("inspect", "plain.state")
+
+    def test_a_backtest_counts_what_a_monitor_would_have_flagged(self, run, plant, detector):
+        """Oracle: labels and episodes of detectors with these rates."""
+        new = table(600, 41, 400)
+        new.sample(frac=1.0, random_state=0).to_csv("past.csv", index=False)
+        run("score", "model.rk", "past.csv", "--out", "scored.csv", "--backtest", "--summary-json", "summary.json")
+        found = json.loads(Path("summary.json").read_text(encoding="utf-8"))["backtest"]
+        assert [each["rate"] for each in found] == [0.01, 0.02, 0.05, 0.1]
+        for each in found:
+            monitor = rk.Monitor(detector.with_false_alarm_rate(each["rate"]))
+            seen = monitor.update(new)
+            assert each["flagged"] == (seen.labels == -1).sum()
+            assert each["episodes"] == len(seen.episodes)
+            assert each["episodes_a_week"] == pytest.approx(len(seen.episodes) / (599 / 168))
+        run("fit", "past.csv", "--out", "undated.rk", "--drop", "when")
+        said = run("score", "undated.rk", "past.csv", "--out", "scored.csv", "--backtest", "--time-column", "when")
+        assert "in 3.57 weeks" in said
+        run("fit", "past.csv", "--out", "svdd.rk", "--model", "svdd", "--time-column", "when")
+        for words, message in (
+            (("undated.rk", "past.csv"), "needs a date in each row"),
+            (("undated.rk", "past.csv", "--time-column", "flow"), "or in --time-column"),
+            (("svdd.rk", "past.csv"), "no rows calibrate svdd.rk"),
+        ):
+            assert message in run("score", *words, "--out", "scored.csv", "--backtest", code=1)
+
+    def test_the_shell_part_of_the_guide_can_be_followed(self, run):
+        """All blocks of the guide, in an empty folder: each command works, and only watch may end with 3."""
+        guide = Path(__file__).parent.parent / "docs" / "guide" / "in_operation.md"
+        names, codes = {}, []
+        for kind, block in re.findall(r"^```(python|console)\n(.*?)^```", guide.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+            if kind == "python":
+                exec(block, names)
+                continue
+            for line in re.findall(r"^\$ (.*)", block, re.MULTILINE):
+                command, *words = shlex.split(line, comments=True)
+                if command != "refkernel":
+                    subprocess.run(line, shell=True, check=True)
+                    continue
+                codes.append(3 if words[0] == "watch" and "day2.csv" in words else 0)
+                run(*words, code=codes[-1])
+        assert 3 in codes
+        assert Path("plant.html").exists()
+
+    def test_mistakes_are_explained(self, run, plant, detector):
+        Path("wrong.csv").write_text("watched_row\n3\nabc\n")
+        Path("empty.csv").write_text("watched_row,x\n,1\n")
+        detector.with_false_alarm_rate(0.1).save("other.rk")
+        table(9, 1, 900).drop(columns="when").to_csv("nodate.csv", index=False)
+        table(9, 1, 900).assign(when=lambda frame: frame["when"].where(frame.index != 1)).to_csv("hole.csv", index=False)
         run("watch", "model.rk", "day1.csv", "--state", "plant.state", "--out", "flagged.csv", code=3)
         for words, message in (
             (("watch", "model.rk", "day0.csv", "--state", "plant.state", "--out", "flagged.csv"), "were watched already"),
             (("watch", "model.rk", "day2.csv", "--state", "model.rk", "--out", "flagged.csv"), "would be lost"),
             (("watch", "model.rk", "day2.csv", "--state", "day0.csv", "--out", "flagged.csv"), "not a zip archive"),
             (("review", "plant.state"), "--no-anomalies"),
+            (("review", "plant.state", "--undo"), "no review to go back to"),
+            (("review", "plant.state", "--no-anomalies", "--out", "plant.state"), "Choose another name"),
+            (("review", "plant.state", "--anomalies", "wrong.csv"), "column watched_row: could not convert string to float: 'abc'"),
+            (("review", "plant.state", "--anomalies", "empty.csv"), "column watched_row: could not convert string to float: ''"),
+            (("watch", "other.rk", "day2.csv", "--state", "plant.state", "--out", "flagged.csv"), "at another rate"),
+            (("watch", "model.rk", "nodate.csv", "--state", "plant.state", "--out", "flagged.csv"), "or the column when"),
+            (("watch", "model.rk", "hole.csv", "--state", "plant.state", "--out", "flagged.csv"), "no finite value for row 1"),
             (("review", "plant.state", "--anomalies", "day0.csv"), "no column watched_row"),
             (("report",), "--state"),
         ):

@@ -1051,3 +1051,15 @@ def test_a_model_without_a_part_is_refused(name, samples, tmp_path):
     forge(path, lambda schema: attributes(schema).pop(name))
     with pytest.raises(ModelFileError, match=f"{name} is missing"):
         load(path)
+
+
+def test_a_file_of_an_older_version_with_a_class_that_is_gone_says_so(tmp_path, monkeypatch):
+    """And still says that it may be malicious: a forged file may claim any version."""
+    path = rk.save(rk.SVDD().fit(np.eye(3)), tmp_path / "m.rk")
+    monkeypatch.setattr("refkernel.export.schema.objects", lambda: frozenset())
+    with pytest.raises(rk.exceptions.ModelFileError) as same:
+        rk.load(path)
+    assert "older than" not in str(same.value)
+    monkeypatch.setattr("refkernel.__version__", "99.1")
+    with pytest.raises(rk.exceptions.ModelFileError, match=r"may be malicious.*which is older than this one.*fit the model again"):
+        rk.load(path)

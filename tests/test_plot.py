@@ -482,3 +482,24 @@ def test_a_path_that_cannot_be_is_refused(model, options, message, moons):
     """The error names the value and the limit."""
     with pytest.raises(ValueError, match=message):
         PathDisplay.from_estimator(model, moons[0], **options)
+
+
+def test_a_picture_has_one_colour_for_flagged_rows_and_marks_those_that_stand_at_its_edge(tmp_path):
+    """Drawn by the command's own figure: rows over time, and the plane."""
+    pd, to_rgba = pytest.importorskip("pandas"), pytest.importorskip("matplotlib.colors").to_rgba
+    from refkernel.plot.style import BLUE, ORANGE
+    from refkernel.tabular.drawing import draw
+    from refkernel.tabular.scoring import SavedModel
+
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 2)), columns=["a", "b"])
+    model = rk.TableDetector().fit(frame)
+    frame.iloc[[3, 5]] = 1e3, -1e3
+    figure = draw(SavedModel(tmp_path / "m.rk", model), model.read(frame), None, ("when", np.arange(200)))
+    over_time, plane = figure.axes[1:3]
+    colours = {tuple(colour) for colour in over_time.collections[0].get_facecolors()}
+    assert colours == {to_rgba(BLUE), to_rgba(ORANGE)}
+    drawn = {mark.get_label(): mark for mark in plane.collections if "(" in str(mark.get_label())}
+    assert len(drawn["beyond the edge (2)"].get_offsets()) == 2
+    flagged = next(mark for label, mark in drawn.items() if label.startswith("flagged rows"))
+    assert tuple(flagged.get_facecolors()[0]) == to_rgba(ORANGE)
+    assert "beyond the edge (2)" in [text.get_text() for text in plane.get_legend().get_texts()]

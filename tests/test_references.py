@@ -239,3 +239,8 @@ def test_errors_of_bad_strategies_name_the_mistake(use, references, error, words
     """A strategy's result is checked wherever it is used, also inside a sum; so is what stands for a strategy."""
     with pytest.raises(error, match=words):
         use(references=references).fit(np.eye(3))
+
+
+def test_a_strategy_class_in_place_of_an_object_is_named_with_a_way_out():
+    with pytest.raises(ValueError, match=r"Pass an object: Normal\(\)\."):
+        rk.ReferenceMap(references=rk.references.Normal).fit(np.eye(3))

@@ -1,5 +1,6 @@
 """TableDetector: a detector for data frames of any library, the same object in Python and by the refkernel command."""
 
+import hashlib
 import json
 import pickle
 
@@ -276,7 +277,8 @@ def test_python_and_the_command_make_and_take_the_same_model(model, tmp_path):
     shell = rk.load(tmp_path / "shell.rk")
     assert isinstance(shell, rk.TableDetector)
     np.testing.assert_array_equal(shell.score_samples(new), model.score_samples(new))
-    same = {"created", "file"}
+    same = {"created", "file", "file_sha256"}
+    assert shell.card_["file_sha256"] == hashlib.sha256((tmp_path / "train.csv").read_bytes()).hexdigest()
     assert {k: v for k, v in shell.card_.items() if k not in same} == {k: v for k, v in model.card_.items() if k not in same}
     assert [str(column) for column in shell.columns_] == [str(column) for column in model.columns_]
     for file in ("shell.rk", "python.rk"):

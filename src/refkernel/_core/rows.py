@@ -7,11 +7,23 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from .validation import target_mask
 
 HOW_TO_PASS_OUTLIERS = "pass y to fit with -1 for the rows of X that are known outliers"
 OUTLIER_SIZES = {"balanced": "min(targets, outliers)", "outliers": "the number of outliers"}  # these need known outliers
+
+
+MOST_DENSE, AT_ONCE = 1 << 27, 1 << 22  # cells of a sparse matrix that are made dense to fit (1 GB), and to score (32 MB)
+
+
+def dense(X: Any) -> Any:
+    """A sparse matrix as an array, and everything else as it is."""
+    if sp.issparse(X) and X.shape[0] * X.shape[1] > MOST_DENSE:
+        size = f"X is sparse, and would take {8e-9 * X.shape[0] * X.shape[1]:.3g} GB as an array of {X.shape[0]:,} × {X.shape[1]:,}"
+        raise MemoryError(f"{size}. At most 1 GB is made dense: reduce the columns by TruncatedSVD first.")
+    return X.toarray() if sp.issparse(X) else X
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ class ThresholdMixin(OutlierMixin):
             return finite_scores(scores - self.offset_)
 
     def predict(self, X: Any, **params: Any) -> np.ndarray:
-        """Label samples: +1 for those accepted, -1 for outliers.
+        """Label new samples: +1 for those accepted, -1 for outliers. Of training rows it flags too few: see ``fit_predict``.
 
         Parameters
         ----------

@@ -14,7 +14,7 @@ from rich.table import Table
 from .._core.files import write_text
 from .._core.text import counted
 from .shared import app, as_output, clear_errors, console, errors, names, progress_bar, reads_table, say, shown
-from .words import identity, model_notes, notes_for_warnings, print_fit, print_notes, print_pairs, print_score
+from .words import identity, model_notes, notes_for_warnings, operation, print_fit, print_notes, print_pairs, print_score
 
 if TYPE_CHECKING:
     from ..tabular.readers import ReadOptions
@@ -63,9 +63,7 @@ def fit(
     categorical: Annotated[list[str] | None, typer.Option(help="Columns of numbers that are categories; like --drop.")] = None,
     time_column: Annotated[str | None, typer.Option(help="Column that says when. It stays out of the model; plot draws along it.")] = None,
     group_column: Annotated[str | None, typer.Option(help="Column of machines or sites: each keeps the rate by itself.")] = None,
-    model: Annotated[
-        str | None, typer.Option(help="auto (nothing to choose; the default), svdd (if --nu or the like is given) or ocsvm.")
-    ] = None,
+    model: Annotated[str | None, typer.Option(help="auto (the default), svdd (if --nu or the like is given) or ocsvm.")] = None,
     false_alarm_rate: Annotated[float, typer.Option(help="Share of new normal rows that may be flagged; for --model auto.")] = 0.05,
     contamination: Annotated[float, typer.Option(help="Share of the rows that may be faulty; for --model auto.")] = 0.0,
     references: Annotated[str, typer.Option(help="none (the plain kernel), training, subset, case1 to case7, or another strategy.")] = NONE,
@@ -94,11 +92,12 @@ def fit(
             if detector is not None:
                 raise ValueError("--contamination is for --model auto.")
             detector = AutoDetector(false_alarm_rate, contamination=contamination, random_state=seed)
+        left_out, kinds = names(*(drop or ())), names(*(categorical or ()))
         table_model = TableDetector(
             detector,
             false_alarm_rate=false_alarm_rate,
-            drop=names(*(drop or ())),
-            categorical=names(*(categorical or ())),
+            drop=left_out,
+            categorical=kinds,
             time_column=time_column,
             group_column=group_column,
             random_state=seed,
@@ -162,15 +161,17 @@ def score(
     target_column: LabelColumn = None,
     target: Normal = None,
     summary_json: Annotated[Path | None, typer.Option(help="Write the summary (labels, drift, columns, worst rows) to this file.")] = None,
-    defuse: Annotated[
-        bool,
-        typer.Option("--defuse-formulas/--keep-formulas", help="Put an apostrophe before texts that a spreadsheet would run (=, +, -, @)."),
-    ] = True,
+    backtest: Annotated[bool, typer.Option("--backtest", help="Count the alarms a week that these dated rows would have given.")] = False,
+    time_column: Annotated[str | None, typer.Option(help="Column of dates for --backtest; by default the model's.")] = None,
+    defuse: Annotated[bool, typer.Option("--defuse-formulas/--keep-formulas", help="Put ' before texts that spreadsheets run.")] = True,
     *,
     options: ReadOptions,
 ) -> None:
     """Score a table of any size. Adds score, decision (score - threshold) and label (1 target, -1 outlier)."""
     with clear_errors(), as_output(out) as goal:
+        from ..tabular.comparison import backtest as past
+        from ..tabular.drawing import times
+        from ..tabular.readers import read_whole
         from ..tabular.scoring import load_table_model, score_file
         from ..tabular.summary import Watch, labels_for
         from ..tabular.writing import check_writable
@@ -184,26 +185,52 @@ def score(
                 saved = replace(saved, model=saved.model.with_false_alarm_rate(false_alarm_rate))
         table = saved.open(data, options)
         saved = replace(saved, marks=table.marks)
-        watch = Watch(saved, labels_for(saved, table.names, target_column, target), worst)
+        watch, alarms = Watch(saved, labels_for(saved, table.names, target_column, target), worst), None
+        if backtest:
+            when = times(read_whole(saved.open(data, options)), saved, table.marks, time_column)
+            if "p_value" not in saved.added:
+                raise ValueError(f"--backtest needs p-values, and no rows calibrate {model}. Fit it by --model auto.")
+            if when is None or when[1].dtype.kind != "M" or (when[1] != when[1]).any() or when[1].min() == when[1].max():
+                raise ValueError("--backtest needs a date in each row, not all the same: in the model's time column, or in --time-column.")
         choices: dict[str, Any] = {"proba_like": proba_like, "prefix": prefix, "defuse": defuse, "explain": explain}
         with progress_bar("score") as move:
             score_file(saved, table, goal, watch=watch, **choices, progress=lambda share: move(completed=share, total=1.0))
         print_score(watch, explained=explain > 0)
+        if backtest and when is not None:
+            alarms = past(saved.model.p_values_of(watch.scores), when[1], len(saved.model.calibration_))
+            say(f"Past alarms, in {alarms[0]['weeks']:.3g} weeks of these rows:")
+            for one in alarms:
+                text = "{flagged:,} flagged rows ({flagged_a_week:.3g} a week) in {episodes:,} episodes ({episodes_a_week:.3g} a week)"
+                say(f"{100 * one['rate']:3g} %  {'too few rows calibrate' if one['flagged'] is None else text.format_map(one)}")
         say(f"Scores: {out}")
         if summary_json is not None:
-            text = json.dumps(watch.as_dict(data.name), indent=1, allow_nan=False, ensure_ascii=False)
+            text = json.dumps(watch.as_dict(data.name) | {"backtest": alarms}, indent=1, allow_nan=False, ensure_ascii=False)
             write_text(summary_json, f"{text}\n", "The summary")
             say(f"Summary: {summary_json}")
 
 
 @app.command()
-def inspect(model: ModelFile) -> None:
-    """Say what a model is and what it was trained on."""
+def inspect(
+    model: Annotated[Path, typer.Argument(help="A file of refkernel fit, or a state of refkernel watch.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print an audit instead, in JSON: see the guide on deployment.")] = False,
+) -> None:
+    """Say what a model is and what it was trained on; of a state, also what happened since."""
     with clear_errors():
-        from ..tabular.scoring import load_table_model
+        from ..export.files import read_about
+        from ..tabular.card import audit
+        from ..tabular.monitor import load_state
+        from ..tabular.scoring import SavedModel, load_table_model
 
-        saved = load_table_model(model)
-        print_pairs(identity(saved))
+        monitor: Any = load_state(model) if read_about(model)["model"].endswith(".Monitor") else None
+        saved = load_table_model(model) if monitor is None else SavedModel(model, monitor.detector_)
+        facts: Any = audit(saved.model, monitor)
+        if as_json:
+            return typer.echo(json.dumps({"model_file": str(model), **facts}, indent=1, allow_nan=False))
+        if monitor is not None:
+            print_pairs({"state": f"{model}, of the model below", **operation(facts["operation"])})
+        if "holds" not in facts:  # the state of a model without columns
+            return None
+        print_pairs(identity(saved, facts["holds"]))
         table = Table("column", "type", "in training", "missing")
         for column in saved.columns:
             kind = "constant" if column.is_constant else column.kind
@@ -235,9 +262,7 @@ def plot(
 @reads_table
 def report(
     model: Annotated[Path | None, typer.Argument(help="A file of refkernel fit.")] = None,
-    data: Annotated[
-        Path | None, typer.Argument(help="CSV, Parquet or Excel file with the model's columns, to be scored for the page.")
-    ] = None,
+    data: Annotated[Path | None, typer.Argument(help="CSV, Parquet or Excel file that the model scores for the page.")] = None,
     state: Annotated[Path | None, typer.Option(help="A state of refkernel watch, for a page about the model in operation.")] = None,
     out: Annotated[Path, typer.Option(help="The page: one .html file that opens anywhere.")] = Path("report.html"),
     features: Annotated[str, typer.Option(help="Two numeric columns for the plane, separated by a comma; else principal components.")] = "",

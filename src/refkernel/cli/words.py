@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 MOST_COLUMNS = 5  # columns that are named as first reasons
 MOST_DRIFTED = 10  # columns that the terminal lists as drifted; the JSON file has all
 LATER = 0.1  # the share of rows from later than training that is worth a note
-
 PAIR_WIDTH = 18
 
 
@@ -193,9 +192,12 @@ def print_fit(model: TableDetector, out: object) -> None:
     )
 
 
-def identity(saved: SavedModel) -> dict[str, Any]:
+def identity(saved: SavedModel, holds: Mapping[str, Any]) -> dict[str, Any]:
     """What is known of a saved model, by name."""
     card = saved.model.card_
+    between = f" ({card['first_time']} … {card['last_time']})" if card["first_time"] else ""
+    left_out = {"time column": card["time_column"] and card["time_column"] + between, "dropped": named(card["dropped"], 20)}
+    rows = [f"{holds[f'{kind}_rows']:,} {kind} rows" for kind in ("training", "watched") if holds[f"{kind}_rows"]]
     rule = "" if card["target_column"] is None else f" (targets: {card['target_column']} = {card['target']})"
     bound, final = {}, saved.model._final
     if hasattr(final, "false_alarm_band"):
@@ -205,12 +207,21 @@ def identity(saved: SavedModel) -> dict[str, Any]:
     return {
         "file": str(saved.path),
         **trained,
+        **{name: text for name, text in left_out.items() if text},
         **_what_to_expect(card),
         **bound,
         **_facts(saved.model, with_threshold=True),
+        **({"holds": f"{' and '.join(rows)} of {named(holds['columns'])}: treat the file like these data"} if rows else {}),
         "made": card["created"],
         "versions": ", ".join(f"{name} {version}" for name, version in card["versions"].items()),
     }
+
+
+def operation(found: Mapping[str, Any]) -> dict[str, str]:
+    """What is known of a model in operation, by name."""
+    interval = "{:.2g} to {:.2g} %".format(*(100 * end for end in found["flagged_interval"]))
+    shown = {**found, "flagged_interval": interval, "drifted": named(found["drifted"]) or "none", "reviews": len(found["reviews"])}
+    return {name.replace("_", " "): f"{value:.4g}" if isinstance(value, float) else value for name, value in shown.items()}
 
 
 def _trained_rows(card: Mapping[str, Any]) -> str:

@@ -143,8 +143,11 @@ def open_model(path: StrPath, *, trusted: Sequence[str] = (), max_bytes: int | N
         from .. import __version__
 
         made_by = str(file.metadata["versions"].get("refkernel", ""))
-        if _release(made_by) <= _release(__version__):
+        if _release(made_by) == _release(__version__):
             raise
+        if _release(made_by) < _release(__version__):
+            older = f"It was saved by refkernel {_printable(made_by)}, which is older than this one and may have had other classes"
+            raise ModelFileError(f"{error} {older}: load it with that version, or fit the model again.") from error
         raise ModelFileError(
             f"{file.path} was saved by refkernel {_printable(made_by)}, which is newer than this one, and holds a model that this version "
             "cannot load. Upgrade refkernel."

@@ -86,7 +86,7 @@ def report(model: TableDetector, X: Any = None, *, features: Sequence[str] = ())
     """
     if not isinstance(model, TableDetector):
         kind = type(model).__name__
-        raise TypeError(f"{kind} is not a TableDetector. Fit one to a data frame, such as rk.TableDetector(rk.SVDD()).")
+        raise TypeError(f"{kind} is not a TableDetector. Fit one to a data frame: rk.TableDetector(rk.SVDD()).fit(pd.DataFrame(X)).")
     check_is_fitted(model)
     check_page()
     from .page import report_text

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .style import BLUE, INK, VERMILION, Display
+from .style import BLUE, INK, ORANGE, Display
 
 APART = 5.0  # deviations between the lines of two columns
 
@@ -80,6 +80,6 @@ class SeriesDisplay(Display):
             self.ax_.plot(self.when, np.clip(deviations, -APART, APART) - APART * place, color=BLUE, lw=0.8)
         for start, end in self.stretches_:
             label = "flagged windows" if start == self.stretches_[0][0] else None
-            self.ax_.axvspan(start, end, color=VERMILION, alpha=0.25, lw=0, label=label)
+            self.ax_.axvspan(start, end, color=ORANGE, alpha=0.35, lw=0, label=label)
         self.ax_.set_yticks([-APART * place for place in range(len(names))], names, color=INK)
         return self._labelled()

@@ -12,6 +12,7 @@ MARKS: dict[str, dict[str, Any]] = {
     "generated references": {"marker": "^", "s": 24, "facecolors": "none", "edgecolors": PURPLE, "linewidths": 1.1},
     "accepted rows": {"marker": "o", "s": 12, "color": BLUE},
     "flagged rows": {"marker": "o", "s": 13, "color": ORANGE},
+    "beyond the edge": {"marker": "D", "s": 40, "facecolors": "none", "edgecolors": PURPLE, "linewidths": 1.1},
     "targets": {"marker": "o", "s": 11, "facecolors": INK, "edgecolors": "none"},
     "known outliers": {"marker": "x", "s": 34, "c": VERMILION, "linewidths": 1.6},
     "support vectors": {"marker": "o", "s": 84, "facecolors": "none", "edgecolors": INK, "linewidths": 1.1},

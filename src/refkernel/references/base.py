@@ -199,7 +199,8 @@ def as_strategy(references: ReferencesLike) -> Strategy:
             raise ValueError(f"references={references!r} is not known. Use one of {sorted(NAMES)}, a strategy or an array.")
         return copy.deepcopy(NAMES[references])
     if isinstance(references, type) or not (hasattr(references, "draw") or np.ndim(references)):
-        raise ValueError(f"references={references!r} is neither a name, a strategy object nor an array of references.")
+        way_out = f" Pass an object: {references.__name__}()." if isinstance(references, type) else ""
+        raise ValueError(f"references={references!r} is neither a name, a strategy object nor an array of references.{way_out}")
     return references if hasattr(references, "draw") else Given(references)  # type: ignore[return-value]
 
 

@@ -1,5 +1,6 @@
 """The card of a model: what it was trained on, what it promises, and what to expect of it on new rows."""
 
+import hashlib
 import platform
 import warnings
 from collections.abc import Mapping
@@ -13,8 +14,10 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
+from .._core.unwrap import detector_of
 from .._core.validation import OUTLIER
 from ..detectors.calibration.promise import clopper_pearson
+from ..detectors.explain.normal import kept_rows
 from ..detectors.pseudo_outliers import as_pseudo_outliers
 from .encoder import FAR
 
@@ -23,13 +26,9 @@ CONFIDENCE = 0.9  # of the intervals of measured rates
 
 FOLDS = 5
 FEWEST_ROWS = 20  # with fewer targets, a fold says nothing
+MOST_FOLDED = 5_000  # with more targets one fold is held out, and not all in turn: a fifth is enough there, and fits take long
 
-MOST_FOLDED = 5_000
-"""Up to this many targets all folds are held out in turn, and above it one: a fifth of the targets is enough there, and fits take long."""
-
-MADE_UP = 500
-MADE_UP_KIND = "permuted_and_box"
-"""Rows with values of different training rows, and rows drawn evenly from the box around the training rows."""
+MADE_UP, MADE_UP_KIND = 500, "permuted_and_box"  # values of different training rows, and rows drawn evenly from the box around them
 
 MOST_KEPT = 1_000  # scores of training rows that a model keeps
 CLOSE = 1e-9  # scores that differ by less than this share of the largest are the same: another processor rounds differently
@@ -38,36 +37,22 @@ FEWEST_ALONE = 0.05  # if fewer training rows than this share have no equal, and
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 CARD = {
-    "file": (str, None),
-    "rows": int,
-    "targets": int,
-    "outliers": int,
-    "target_column": (str, None),
-    "target": (str, None),
-    "outlier": (str, None),
-    "dropped": [str],
-    "time_column": (str, None),
-    "group_column": (str, None),
+    **dict.fromkeys(("file", "file_sha256", "rows_sha256", "target_column", "target", "outlier"), (str, None)),
+    **dict.fromkeys(("time_column", "group_column", "first_time", "last_time"), (str, None)),
+    **dict.fromkeys(("rows", "targets", "outliers", "alone", "twice"), int),
+    **dict.fromkeys(("model", "choice", "created"), str),
+    **dict.fromkeys(("threshold", "recognised"), float),
+    **dict.fromkeys(("accepted_targets", "rejected_outliers", "false_alarm_rate", "made_up_caught", "made_up_auc"), (float, None)),
+    **dict.fromkeys(("held_out_rows", "seed"), (int, None)),
     "groups": {str: ([float], None)},
-    "model": str,
-    "choice": str,
-    "threshold": float,
-    "accepts_far": bool,
-    "accepted_targets": (float, None),
-    "rejected_outliers": (float, None),
-    "false_alarm_rate": (float, None),
-    "false_alarm_interval": ([float], None),
-    "held_out_rows": (int, None),
-    "made_up_caught": (float, None),
-    "made_up_auc": (float, None),
-    "alone": int,
-    "twice": int,
-    "recognised": float,
-    "search": ({"candidates": int, "gmean": float, "made_up": bool}, None),
-    "created": str,
     "versions": {str: str},
+    "settings": {str: str},
+    "dropped": [str],
+    "accepts_far": bool,
+    "false_alarm_interval": ([float], None),
+    "search": ({"candidates": int, "gmean": float, "made_up": bool}, None),
 }
-"""What a card says, as a pattern of ``export.sealed.mismatch``."""
+"""What a card says, as a pattern of ``export.sealed.mismatch``; docs/guide/deployment.md explains each key."""
 
 
 def facts(detector: Any, final: Any, encoded: np.ndarray, outliers: np.ndarray, seed: Any) -> tuple[dict[str, Any], np.ndarray]:
@@ -81,6 +66,9 @@ def facts(detector: Any, final: Any, encoded: np.ndarray, outliers: np.ndarray, 
     found = {
         "model": type(final).__name__,
         "choice": getattr(final, "choice_", None) or " ".join(repr(final).split()),
+        "settings": {name: " ".join(repr(value).split()) for name, value in final.get_params(deep=False).items()},
+        "seed": seed if isinstance(seed, int) else None,
+        "rows_sha256": hashlib.sha256(encoded.tobytes() + outliers.tobytes()).hexdigest(),
         "threshold": float(final.offset_),
         "accepts_far": bool(detector.decision_function(np.full((1, encoded.shape[1]), FAR))[0] >= 0),
         "accepted_targets": None if calibration is not None else float((decisions >= 0).mean()),
@@ -88,8 +76,7 @@ def facts(detector: Any, final: Any, encoded: np.ndarray, outliers: np.ndarray, 
         "false_alarm_rate": float(final.false_alarm_rate_) if hasattr(final, "false_alarm_rate_") else None,
         "false_alarm_interval": None if interval is None else [float(end) for end in interval],
         "groups": group_facts(final),
-        "held_out_rows": None,
-        "search": None,
+        **dict.fromkeys(("file_sha256", "first_time", "last_time", "held_out_rows", "search")),
         **_made_up(detector, calibration, encoded, seed),
     }
     if hasattr(detector, "cv_results_"):
@@ -143,6 +130,19 @@ def measured_rate(name: str, flagged: np.ndarray) -> dict[str, Any]:
     if not n:
         return {f"{name}_rate": None, f"{name}_interval": None}
     return {f"{name}_rate": count / n, f"{name}_interval": list(clopper_pearson(count, n, CONFIDENCE))}
+
+
+def audit(model: Any, monitor: Any = None) -> dict[str, Any]:
+    """What is known of a table detector, and of its monitor, in plain JSON: the card, its columns, and the rows that a file holds."""
+    if not hasattr(model, "columns_"):
+        return monitor.card_
+    try:
+        held = len(kept_rows(detector_of(model.detector_)))
+    except TypeError:  # another library's detector
+        held = None
+    watched, columns = 0 if monitor is None else len(monitor.kept_), [column.as_dict() for column in model.columns_]
+    holds = {"training_rows": held, "watched_rows": watched, "columns": list(map(str, model.feature_names_in_))}
+    return {**model.card_, "operation": None, **getattr(monitor, "card_", {}), "columns": columns, "holds": holds}
 
 
 def versions() -> dict[str, Any]:

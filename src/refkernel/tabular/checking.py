@@ -15,11 +15,10 @@ from ..detectors.explain.normal import Normal, written
 from ..exceptions import TableError
 from .columns import CATEGORY, DATE, ColumnProfile
 from .readers import ReadOptions, open_table, read_whole
-from .readers.values import CLOCK
+from .readers.values import CLOCK, MOSTLY
 from .scoring import ADDED, FILLED, NORMALITY, P_VALUE
 from .typed import failed_note, learn_column
 
-MOSTLY = 0.5  # columns with more missing cells than this share are noted, and so are texts of which more than this share differs
 NEARLY_ALL = 0.9  # numbers of which this share differs, and that are in order, count the rows or say when they were
 FEW_ROWS, FEW_COUNTED = 10, 20  # in fewer rows, values all differ by chance; numbers fall into few rising sequences by chance
 COUNTERS, FIRST = 3, 1_000  # the counters of so many production lines may be mixed in a column; that is seen in the first rows

@@ -12,14 +12,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from .._core.file_rules import FEATURES, Array, Part, Rule, missing_attribute
 from .._core.types import RandomStateLike, StrPath
 from .._core.unwrap import detector_of
 from .._core.validation import OUTLIER
 from ..detectors.auto import AutoDetector
-from ..detectors.calibration.base import CalibratedMixin, Calibrating, calibrating, group_names
+from ..detectors.calibration.base import CalibratedMixin, Calibrating, SelectMixin, calibrating, group_names
 from ..detectors.explain import Counterfactuals, Explanation, counterfactuals, explain
 from ..detectors.explain.explanation import Explainer
 from ..detectors.explain.reasons import Reason, row_reasons
@@ -181,12 +181,14 @@ class TableDetector(CalibratedMixin, BaseEstimator):
             warnings.warn(
                 f"{self.time_column} holds text and not times, so the order of the rows does not count.", UserWarning, stacklevel=3
             )
-        takes = {name: value for name, value in how.items() if has_fit_parameter(detector, name)}
-        if "groups" in set(how) - set(takes):
+        scales, kind = hasattr(detector, "_fit_encoded"), type(detector).__name__
+        if not scales and isinstance(detector_of(detector), SelectMixin):
             raise ValueError(
-                f"{type(detector).__name__} keeps no rate for each group: use rk.AutoDetector or rk.ConformalDetector around it."
+                f"{kind} would calibrate on rows that the encoder has seen, and break its promise: turn them round, as in "
+                "rk.ConformalDetector(rk.TableDetector(rk.SVDD())), or pass rk.AutoDetector."
             )
-        scales = hasattr(detector, "_fit_encoded")
+        if "groups" in how and not scales:
+            raise ValueError(f"{kind} keeps no rate for each group: group_column takes rk.AutoDetector.")
         self.encoder_: Any = TableEncoder(kinds, standardise=not scales).fit(X, labels)
         rows = self.encoder_.read(X)
         encoded = rows.encoded
@@ -194,9 +196,9 @@ class TableDetector(CalibratedMixin, BaseEstimator):
         y = labels if known.any() else None
         if scales and detector.units is None:
             without = partial(self._without, rows.frame(), labels)
-            self.detector_ = detector.set_params(units=self.encoder_.units_)._fit_encoded(encoded, y, without, **takes)
+            self.detector_ = detector.set_params(units=self.encoder_.units_)._fit_encoded(encoded, y, without, **how)
         else:
-            self.detector_ = detector.fit(encoded, y, **takes)
+            self.detector_ = detector.fit(encoded, y)
         self.n_features_in_, self.feature_names_in_ = self.encoder_.n_features_in_, self.encoder_.feature_names_in_
         self.formats_ = {p.name: formats for p in profiles if any(formats := [getattr(p, name) for name in FORMATS])}
         self._judge(encoded, labels, known)
@@ -277,23 +279,12 @@ class TableDetector(CalibratedMixin, BaseEstimator):
 
     def decision_function(self, X: Any, groups: Any = None) -> np.ndarray:  # type: ignore[override]
         rows = self.read(X)
-        groups = rows.groups if groups is None else groups
-        if groups is None or self._has_scores:
-            return super().decision_function(rows, groups)
-        return self.detector_.decision_function(rows.encoded, groups)
+        return super().decision_function(rows, rows.groups if groups is None else groups)
 
     def p_values(self, X: Any, groups: Any = None) -> np.ndarray:
         rows = self.read(X)
-        groups = rows.groups if groups is None else groups
-        if self._has_scores:
-            return super().p_values(rows, groups)
         calibrating(self.detector_)  # says what has p-values
-        return self.detector_.p_values(rows.encoded, groups)
-
-    @property
-    def _has_scores(self) -> bool:
-        """Whether p-values follow from scores, as those of cross-conformal detectors do not."""
-        return hasattr(self._final, "calibration_")
+        return super().p_values(rows, rows.groups if groups is None else groups)
 
     @property
     def group_names_(self) -> np.ndarray:  # type: ignore[override]

@@ -31,9 +31,7 @@ FLAT = 1e-9  # rows whose second direction is shorter than this share of the fir
 
 PICTURES = (".png", ".svg", ".html")
 PANEL = (6.4, 4.4)  # width and height of one panel, in inches: room for the legend beside the axes
-
 DPI = 150
-
 MOST_POINTS = 5_000  # rows that are drawn, evenly spread over the table: more cover each other, and vector files grow with each
 
 PAGE = """<!DOCTYPE html>
@@ -56,6 +54,7 @@ class Region:
     y: np.ndarray
     scores: np.ndarray  # row by row of the grid, from the lowest y
     is_slice: bool  # whether the model has further columns
+    is_beyond: np.ndarray  # points that lie further out than the picture reaches, and stand at its edge
 
 
 def region_of(saved: SavedModel, rows: Rows, features: tuple[str, ...] = ()) -> Region | None:
@@ -70,13 +69,14 @@ def region_of(saved: SavedModel, rows: Rows, features: tuple[str, ...] = ()) -> 
     known = ~np.isnan(V).any(axis=1) if features else np.ones(len(V), dtype=bool)
     if plane is None or not known.any():
         return None
-    P = _within(plane.project(np.where(np.isnan(V), plane.origin, V)[known]))
+    projected = plane.project(np.where(np.isnan(V), plane.origin, V)[known])
+    P = _within(projected)
     x, y, points = grid_over(P, GRID, MARGIN)
     on_plane = pd.DataFrame({name: np.full(len(points), value, dtype=X[name].dtype) for name, value in typical.items()})
     on_plane[columns] = plane.lift(points)
     with one_blas_thread():
         scores = saved.model.score_samples([on_plane[name].to_numpy() for name in typical])
-    return Region(plane.labels, np.flatnonzero(known), P, x, y, scores, len(saved.columns) > 2)
+    return Region(plane.labels, np.flatnonzero(known), P, x, y, scores, len(saved.columns) > 2, (projected != P).any(axis=1))
 
 
 def _named(saved: SavedModel, features: Sequence[str]) -> tuple[list[str], Plane]:
@@ -137,9 +137,9 @@ def plot_file(saved: SavedModel, data: Path, out: Path, *, features: tuple[str, 
     return len(X)
 
 
-def times(frame: pd.DataFrame, saved: SavedModel, marks: Marks) -> tuple[str, np.ndarray] | None:
-    """The model's time column, where the table has it: its name and its moments (or numbers, where they are no dates)."""
-    name = saved.model.time_column
+def times(frame: pd.DataFrame, saved: SavedModel, marks: Marks, name: str | None = None) -> tuple[str, np.ndarray] | None:
+    """A time column, by default the model's, where the table has it: its name and its moments (or numbers, where they are no dates)."""
+    name = name or saved.model.time_column
     if name is None or name not in frame.columns:
         return None
     (profile,), X = learn(frame[[name]], marks, (), [])
@@ -151,7 +151,7 @@ def draw(
 ) -> Any:
     """A figure with a panel for each picture that there is."""
     from ..plot import ScoreDistributionDisplay, SpectrumDisplay
-    from ..plot.style import pyplot
+    from ..plot.style import BLUE, ORANGE, pyplot
 
     model = saved.model
     region, decisions = region_of(saved, X, features), model.decision_function(X)
@@ -163,7 +163,7 @@ def draw(
     ScoreDistributionDisplay.from_estimator(model.detector_, X.encoded, y, ax=next(free))
     if when is not None:
         ax = next(free)
-        ax.scatter(when[1], decisions, s=6, c=np.where(decisions >= 0, "tab:blue", "tab:red"), linewidths=0)
+        ax.scatter(when[1], decisions, s=6, c=np.where(decisions >= 0, BLUE, ORANGE), linewidths=0)
         ax.axhline(0.0, color="0.4", linewidth=0.8)
         ax.set(xlabel=when[0], ylabel="decision value", title="Decision values over time")
         ax.tick_params(axis="x", labelrotation=30)
@@ -183,7 +183,12 @@ def _draw_region(ax: Any, region: Region, offset: float, decisions: np.ndarray, 
 
     accepted = decisions[region.rows] >= 0
     known = np.zeros(len(region.rows), dtype=bool) if y is None else y[region.rows] == OUTLIER
-    kinds = {"accepted rows": accepted & ~known, "flagged rows": ~accepted & ~known, "known outliers": known}
+    kinds = {
+        "accepted rows": accepted & ~known,
+        "flagged rows": ~accepted & ~known,
+        "known outliers": known,
+        "beyond the edge": region.is_beyond,
+    }
     marks = {kind: region.points[chosen] for kind, chosen in kinds.items() if chosen.any()}
     grid = region.scores.reshape(len(region.y), len(region.x)) - offset
     title = "Accepted region, other columns as typical of training"

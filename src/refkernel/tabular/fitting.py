@@ -1,5 +1,6 @@
 """A model from a table in a file: choose the rows, read the columns, fit, and note what a user should know."""
 
+import hashlib
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ from ..exceptions import FarSamplesWarning, TableError, _printable
 from ..model_selection import OneClassGridSearch
 from .card import held_out
 from .checking import column_notes, own_columns
-from .columns import ColumnProfile
+from .columns import CATEGORY, ColumnProfile
 from .detector import READING, TableDetector
 from .frames import times_of
 from .readers import ReadOptions, open_table, read_sample
@@ -76,7 +77,8 @@ def fit_file(
     if targets < 2:
         raise TableError(f"{table.path} has {counted(targets, 'target')}; a model needs at least 2, and 30 or more to mean something.")
     progress(f"fit: reading the columns of {counted(len(y), 'row')}")
-    profiles, X = _learnt(frame, kept, left_out, table.marks, tuple(model.categorical), notes)
+    chosen = frame.loc[kept].drop(columns=list(left_out)).reset_index(drop=True)
+    profiles, X = learn(chosen, table.marks, tuple(model.categorical), notes)
     profiles = [replace(profile, unit_above=table.units.get(profile.name, "")) for profile in profiles]
     X, normal, profiles = _without_empty(X, X[y != OUTLIER], profiles, notes)
     progress(f"fit: learning what is normal in {counted(len(X), 'row')} of {counted(len(profiles), 'column')}")
@@ -104,7 +106,14 @@ def fit_file(
     model.reading_ = {name: getattr(options, name) for name in READING} | {"missing": list(options.missing)}
     if options.header is not False:  # the model's columns and their units will tell the header and the row under it
         model.reading_ |= {"header": None, "skip_lines": None, "units_row": options.units_row and None}
-    about = {"target_column": labels.target_column, "target": labels.target, "outlier": labels.outlier}
+    about: dict[str, str | None] = {"target_column": labels.target_column, "target": labels.target, "outlier": labels.outlier}
+    if time_column:
+        (column,), moments = learn(frame.loc[kept, time_column].reset_index(drop=True), table.marks, (), [])
+        if column.kind != CATEGORY:
+            ends = map(column.normal.written, moments.iloc[:, 0].agg(["min", "max"]))
+            about |= dict(zip(("first_time", "last_time"), ends, strict=True))
+    with table.path.open("rb") as file:
+        about["file_sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
     model.card_ |= {"file": _printable(table.path.name), "rows": total, **about}
     return notes
 
@@ -154,13 +163,6 @@ def _check_columns(frame: Any, path: Path, flag: str, names: Sequence[str]) -> N
     absent = [name for name in names if name not in frame.columns]
     if absent:
         raise TableError(f"{flag}: {path} has no column {named(absent)}. Its columns are {named(frame.columns, 50)}.")
-
-
-def _learnt(
-    frame: Any, kept: np.ndarray, left_out: set[str], marks: Marks, categorical: tuple[str, ...], notes: list[str]
-) -> tuple[list[ColumnProfile], Any]:
-    """What the columns of the chosen rows are, and their values."""
-    return learn(frame.loc[kept].drop(columns=list(left_out)).reset_index(drop=True), marks, categorical, notes)
 
 
 def _without_empty(X: Any, normal: Any, profiles: list[ColumnProfile], notes: list[str]) -> tuple[Any, Any, list[ColumnProfile]]:

@@ -20,6 +20,8 @@ MANY_COLUMNS = 50  # beyond this many columns of numbers, pandas gathers them fa
 
 def as_frame(X: Any) -> Any:
     """A frame of pandas as it is, one of polars or pyarrow as a frame of pandas; None for anything else."""
+    if hasattr(X, "__dask_graph__"):
+        raise TypeError("X is a Dask data frame, and a table must be in memory: pass X.compute(), or a part such as X.head(100_000).")
     if hasattr(X, "iloc"):
         return X if hasattr(X, "columns") else None
     if isinstance(X, np.ndarray) or not hasattr(X, "columns"):

@@ -1,7 +1,9 @@
 """``Monitor``: a detector in operation. Rows come in batches, the promise is watched, and reviewed rows renew it."""
 
+import copy
 import hashlib
 from collections.abc import Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -11,25 +13,25 @@ from sklearn.base import BaseEstimator, clone
 
 from .._core.file_rules import Array, Flag, Items, Number, Part, Rule, Text
 from .._core.text import counted, named, percent
-from .._core.validation import OUTLIER, check_positive
+from .._core.validation import OUTLIER
 from ..detectors.calibration.base import Calibrating, calibrating
 from ..detectors.calibration.promise import check_rate, clopper_pearson
-from ..detectors.explain import explain
 from ..detectors.explain.normal import Normal
 from ..detectors.martingale import ConformalMartingale
 from ..exceptions import ModelFileError
 from ..export.files import load
 from ..export.sealed import mismatch
 from .columns import CATEGORY, DATE
+from .comparison import GAP, reasons_of
 from .drift import LEVEL, DriftMonitor
-from .frames import READERS
+from .frames import READERS, as_frame
 
-GAP = 3  # flagged rows at most this far apart are one episode: at a rate of 5 %, one false alarm in seven has another one so near
 FEWEST_KEPT = 1_000  # rows that are kept by default, at least: they promise rates down to 0.1 %
 
 CONFIDENCE, REASONS = 0.9, 2
+UNDONE = 3  # reviews that can be undone: a mistake is noticed within a few
 
-SCORE, MODEL, P_VALUE, LABEL, TIME, STATUS, CELLS = range(7)  # the columns of ``kept_``; the cells come last
+SCORE, MODEL, P_VALUE, LABEL, TIME, STATUS, ROW, CELLS = range(8)  # the columns of ``kept_``; the cells come last
 
 WAITING, NORMAL, ANOMALY, TRAINED = 0, 1, -1, 2
 """The status of a kept row: not reviewed; normal, so that it calibrates; an anomaly; normal, and trained on by ``refit``."""
@@ -70,8 +72,8 @@ class Monitor(BaseEstimator):
     level : float in (0, 1), default=0.05
         The probability of an alarm, ever, while rows stay like those that calibrate. Each review begins anew.
     window : int, optional
-        How many of the newest rows are kept for ``review`` and ``refit``, and calibrate at most after a review. By default as many as
-        calibrate ``detector``, at least 1,000.
+        How many of the newest rows are kept for ``review`` and ``refit``, and calibrate at most after a review. Up to as many older rows
+        are kept if they were flagged and wait for a review. By default as many as calibrate ``detector``, at least 1,000.
     random_state : int, default=0
         Breaks ties between scores.
 
@@ -80,9 +82,8 @@ class Monitor(BaseEstimator):
     detector_ : fitted detector
         What judges rows: ``detector``, until ``review`` or ``refit`` renew it.
     evidence_, alarm_ : float, bool
-        How strongly rows are less normal than those that calibrate, and whether that reached 1 / level since the last review. Without a
-        change the evidence stays near 1 or below. It is a conformal test martingale, a mixture of power bets (Vovk, Nouretdinov and
-        Gammerman, 2003) on each score's rank among the calibration scores and all later ones.
+        How strongly rows are less normal than those that calibrate (1 or below without a change), and whether that reached 1 / level
+        since the last review: a conformal test martingale of power bets (Vovk, Nouretdinov and Gammerman, 2003) on ranks of scores.
     flagged_share_, flagged_interval_ : float, (float, float)
         The share of rows flagged since the last review and its 90 % interval; the promise is ``detector_.false_alarm_rate_``.
     episodes_ : list of Episode
@@ -92,21 +93,17 @@ class Monitor(BaseEstimator):
         rows, and all kept rows since then, by Holm's rule at the level 0.025 / (u (u + 1)) each; all levels add up to 0.05.
     rows_, start_ : int
         The number of rows so far, and of those that are reviewed.
-    history_, reviews_ : ndarray of shape (n_updates, 5), ndarray of shape (n_reviews, 3)
+    history_, reviews_ : ndarray of shape (n_updates, 5), ndarray of shape (n_reviews, 4)
         For each update: rows and flagged rows since the last review, logarithm of the highest evidence, ``rows_``, the last time. For
-        each review: ``rows_``, normal rows and anomalies.
-
-    See Also
-    --------
-    suspects : Training rows that may be hidden outliers.
+        each review: ``rows_``, normal rows that joined the calibration, anomalies, and the rate that is promised from then on.
+    card_ : dict
+        The card of ``detector_``, if it has one, and as ``operation`` what happened since, in plain JSON.
 
     Examples
     --------
     >>> import numpy as np, refkernel as rk
     >>> rng = np.random.default_rng(1)
     >>> monitor = rk.Monitor(rk.AutoDetector().fit(rng.normal(size=(300, 2))))
-    >>> monitor.update(rng.normal(size=(100, 2))).alarm
-    False
     >>> today = monitor.update(rng.normal(1.0, 1.0, size=(100, 2)))
     >>> today.alarm
     True
@@ -117,20 +114,22 @@ class Monitor(BaseEstimator):
     _file_rules: ClassVar[dict[str, Rule]] = {
         **dict.fromkeys(("detector_", "base_"), Part(BaseEstimator)),
         "martingale_": Part(ConformalMartingale),
-        **dict.fromkeys(("rows_", "start_", "flagged_", "updates_", "window_"), Number(0)),
-        "peak_": Number(),
+        "window_": Number(1),
         "dated_": Flag(),
-        "fingerprint_": Text(),
+        **dict.fromkeys(("fingerprint_", "digest_"), Text()),
         "kept_": Array(("m", "k"), finite=False),
         "levels_": Items(Items(Text()), size="c"),
         "history_": Array(("u", 5), finite=False),
-        "reviews_": Array(("r", 3)),
+        "reviews_": Array(("r", 4)),
+        "before_": Items(Part(BaseEstimator)),
     }
 
     def _file_problem(self, sizes: dict[str, int]) -> str | None:
-        """Categories are found by their numbers."""
-        if sizes["k"] != CELLS + sizes["c"] or not self.start_ <= self.rows_ >= len(self.kept_):
-            return "kept_ does not fit levels_ or rows_"
+        """Categories are found by their numbers, and rows by theirs."""
+        numbered = sizes["k"] == CELLS + sizes["c"] and (np.diff(self.kept_[:, ROW], prepend=-1.0, append=self.rows_) > 0).all()
+        known = np.isfinite(self.history_[:, :4]).all() and all(isinstance(before, Monitor) for before in self.before_)
+        if not numbered or not known or self.start_ > self.rows_:
+            return "kept_, levels_, history_, reviews_ and before_ do not fit together"
         return mismatch(getattr(self, "drifted_", None), {str: int}, "drifted_")
 
     def __init__(self, detector: Any, level: float = 0.05, *, window: int | None = None, random_state: int = 0) -> None:
@@ -139,36 +138,54 @@ class Monitor(BaseEstimator):
         self.window = window
         self.random_state = random_state
 
-    @property
-    def _is_table(self) -> bool:
-        return hasattr(self.detector, "columns_")
-
-    def _check(self) -> None:
-        """Check the parameters and begin, if that was not done."""
-        if hasattr(self, "rows_"):
-            return
+    def _begun(self) -> Self:
+        """The monitor, after checking its parameters and beginning, if that was not done."""
+        if hasattr(self, "kept_"):
+            return self
         check_rate("level", self.level)
+        if self.window is not None and (isinstance(self.window, bool) or not isinstance(self.window, Integral) or self.window < 1):
+            raise ValueError(f"window={self.window!r} must be a whole number of rows, at least 1.")
         n, columns = calibrating(self.detector).scores.size, self.detector.n_features_in_
         self.window_ = max(n, FEWEST_KEPT) if self.window is None else int(self.window)
-        check_positive("window", self.window_)
-        self.base_, self.fingerprint_, self.dated_, self.rows_ = self.detector, fingerprint(self.detector), False, 0
+        self.base_, self.fingerprint_, self.dated_, self.digest_ = self.detector, fingerprint(self.detector), False, ""
         self.kept_, self.levels_ = np.empty((0, CELLS + columns)), [list[str]() for _ in range(columns)]
-        self.history_, self.reviews_ = np.empty((0, 5)), np.empty((0, 3))
-        self._begin(self.detector)
+        self.history_, self.reviews_ = np.empty((0, 5)), np.empty((0, 4))
+        self.before_: list[Any] = []
+        return self._watching(self.detector)
 
-    def _begin(self, detector: Any) -> None:
-        """Watch a detector from here on."""
+    def _watching(self, detector: Any) -> Self:
+        """The monitor, which watches a detector from here on."""
         self.detector_, self.martingale_ = detector, ConformalMartingale(calibrating(detector).scores)
-        self.start_, self.flagged_, self.updates_, self.peak_ = self.rows_, 0, 0, 0.0
         self.drifted_: dict[str, int] = {}
-        self._tell()
+        return self
 
-    def _tell(self) -> None:
-        """What users read of the counts."""
-        rows, evidence = self.rows_ - self.start_, self.martingale_.evidence
-        self.evidence_, self.alarm_ = _power(evidence), bool(self.peak_ >= -np.log(self.level))
-        self.flagged_share_ = self.flagged_ / rows if rows else float("nan")
-        self.flagged_interval_ = clopper_pearson(self.flagged_, rows, CONFIDENCE) if rows else (0.0, 1.0)
+    rows_ = property(lambda self: int(self._begun().history_[-1:, 3].sum()))
+    start_ = property(lambda self: int(self._begun().reviews_[-1:, 0].sum()))
+    evidence_ = property(lambda self: _power(self._begun().martingale_.evidence))
+    alarm_ = property(lambda self: bool(self._peak >= -np.log(self.level)))
+    flagged_share_ = property(lambda self: self._flagged / self._waiting if self._waiting else float("nan"))
+    flagged_interval_ = property(lambda self: clopper_pearson(self._flagged, self._waiting, CONFIDENCE) if self._waiting else (0.0, 1.0))
+    episodes_ = property(lambda self: self._episodes(self.start_))
+    _since = property(lambda self: self._begun().history_[self.history_[:, 3] > self.start_])  # updates after the last review
+    _waiting = property(lambda self: self.rows_ - self.start_)
+    _flagged = property(lambda self: int(self._since[-1:, 1].sum()))
+    _found = property(lambda self: np.flatnonzero((self._begun().kept_[:, STATUS] == WAITING) & (self.kept_[:, LABEL] == OUTLIER)))
+    _is_table = property(lambda self: hasattr(self.detector, "columns_"))
+    _peak = property(lambda self: float(self._since[:, 2].max(initial=0.0)))
+
+    @property
+    def card_(self) -> dict[str, Any]:
+        """What the model promised, and what happened since."""
+        detector, written, times = self._begun().detector_, Normal(is_date=self.dated_).written, self.history_[:, 4]
+        first, last = (None if not np.isfinite(times).any() else written(float(end(times))) for end in (np.nanmin, np.nanmax))
+        reviews = [dict(zip(("rows", "normal", "anomalies", "false_alarm_rate"), row, strict=True)) for row in self.reviews_.tolist()]
+        now = {"rows": self.rows_, "rows_since_review": self._waiting, "flagged_since_review": self._flagged}
+        now |= {"flagged_interval": list(map(float, self.flagged_interval_)), "false_alarm_rate": float(detector.false_alarm_rate_)}
+        now |= {"evidence": self.evidence_, "highest_evidence_since_review": _power(self._peak), "alarm": self.alarm_}
+        now |= {"highest_evidence": _power(self.history_[:, 2].max(initial=0.0)), "level": float(self.level)}
+        now |= {"drifted": dict(self.drifted_), "updates": len(self.history_), "first_update": first, "last_update": last}
+        now |= {"window": self.window_, "kept_rows": len(self.kept_), "model": fingerprint(detector), "reviews": reviews}
+        return {**getattr(detector, "card_", {}), "operation": now}
 
     def update(self, X: Any, time: Any = None) -> MonitorUpdate:
         """Judge a batch of new rows, and say what to know now.
@@ -176,7 +193,7 @@ class Monitor(BaseEstimator):
         Parameters
         ----------
         X : array-like or DataFrame of shape (n_samples, n_features)
-            Rows as ``detector`` takes them, none of them twice. A batch may be empty.
+            Rows as ``detector`` takes them, none of them twice: the last batch again is refused. A batch may be empty.
         time : array-like of shape (n_samples,), optional
             Dates or numbers: rows are watched in that order, and batches must follow each other. By default the ``time_column`` of a
             ``TableDetector``, if X has it; else rows come in their order.
@@ -186,10 +203,11 @@ class Monitor(BaseEstimator):
         MonitorUpdate
             ``labels``, ``p_values``, ``rows`` (their numbers), ``episodes`` that reach into the batch, ``alarm``; as text what to know.
         """
-        self._check()
-        first, count = self.rows_, X.shape[0] if hasattr(X, "shape") else len(X)
-        when, order = self._in_time(X, time, count)
-        labels, p_values = self._watch(X, when, order) if count else (np.empty(0, dtype=int), np.empty(0))
+        first, frame = self.rows_, as_frame(X)
+        X = X if frame is None else frame
+        count = X.shape[0] if hasattr(X, "shape") else len(X)
+        when, order, dated = self._in_time(X, time, count)
+        labels, p_values = self._watch(X, when, order, dated) if count else (np.empty(0, dtype=int), np.empty(0))
         episodes = self._episodes(first)
         return MonitorUpdate(labels, p_values, first + np.argsort(order), episodes, self.alarm_, self._summary(first, episodes))
 
@@ -209,16 +227,41 @@ class Monitor(BaseEstimator):
         self
             ``detector_`` has the new threshold; evidence, alarm, drift and counts begin anew.
         """
-        self._check()
-        places, status = self._places(anomalies), self.kept_[:, STATUS].copy()
-        status[status == WAITING], status[places] = NORMAL, ANOMALY
+        places, waits = self._places(anomalies), self.kept_[:, STATUS] == WAITING
+        recent, status = self.kept_[:, ROW] >= self.rows_ - self.window_, self.kept_[:, STATUS].copy()
+        status[waits & recent], status[places] = NORMAL, ANOMALY
         reviewed, own = self.kept_[status == NORMAL], calibrating(self.base_)
         joined = Calibrating(reviewed[:, SCORE], np.full(len(reviewed), -1), reviewed[:, MODEL].astype(np.intp), np.full(len(reviewed), -1))
         stay = np.random.default_rng(self.random_state).permutation(own.scores.size)[: max(0, self.window_ - len(reviewed))]
         detector = self.base_._calibrated_on(own.some(np.sort(stay)).and_(joined))
-        self.kept_[:, STATUS] = status
-        self.reviews_ = np.vstack([self.reviews_, [self.rows_, self.rows_ - self.start_ - places.size, places.size]])
-        self._begin(detector)
+        before = copy.copy(self)  # without the cells of rows
+        before.kept_, before.levels_, before.before_ = self.kept_[:, :CELLS].copy(), [], []
+        self.before_ = [*self.before_, before][-UNDONE:]
+        told = [self.rows_, int((waits & (status == NORMAL)).sum()), places.size, detector.false_alarm_rate_]
+        self.kept_[:, STATUS], self.reviews_ = status, np.vstack([self.reviews_, told])
+        self.kept_ = self.kept_[recent]  # older ones were kept because they were flagged: a biased choice
+        return self._watching(detector)
+
+    def undo(self) -> Self:
+        """Go back to before the last review, as if it had not been; up to three times. A ``refit`` since then is undone, too.
+
+        Returns
+        -------
+        self
+            ``detector_`` is the one before. The rows of that review wait for one again, with those since, which it judges now.
+        """
+        if not self._begun().before_:
+            raise ValueError(f"There is no review to go back to: the last {UNDONE} can be undone, each once.")
+        *self.before_, old = self.before_
+        kept, until, later = self.kept_.copy(), self.rows_, self.kept_[:, ROW] >= old.rows_
+        kept[~later, STATUS] = old.kept_[np.isin(old.kept_[:, ROW], kept[~later, ROW]), STATUS]
+        for name in ("base_", "detector_", "martingale_", "drifted_", "history_", "reviews_"):
+            setattr(self, name, getattr(old, name))
+        self.kept_, rows = kept[~later], kept[later]
+        if len(rows):
+            draws, X = self._draws(old.rows_, until - old.rows_)[rows[:, ROW].astype(np.intp) - old.rows_], self._kept_rows(rows)
+            rows[:, : LABEL + 1] = np.column_stack(self.detector_._judged(X, draws[:, 0]))
+            self._take(X, rows, draws[:, 1], until)
         return self
 
     def refit(self) -> Self:
@@ -229,65 +272,82 @@ class Monitor(BaseEstimator):
         self
             ``detector_`` was fitted again, with the same parameters.
         """
-        self._check()
-        if self.rows_ > self.start_ or not len(self.kept_):
-            raise ValueError(f"refit learns from reviewed rows, and {counted(self.rows_ - self.start_, 'row')} wait: review them first.")
-        X, status = self._kept_rows(np.arange(len(self.kept_))), self.kept_[:, STATUS]
+        if self._waiting:
+            raise ValueError(f"refit learns from reviewed rows, and {counted(self._waiting, 'row')} wait: review them first.")
+        status = self.kept_[:, STATUS]
+        if (status == ANOMALY).all():
+            raise ValueError(f"refit learns from normal rows, and none of {counted(len(status), 'row')} kept is: review more rows.")
+        X = self._kept_rows(self.kept_)
         y = np.where(status == ANOMALY, OUTLIER, 1) if (status == ANOMALY).any() else None
         base = clone(self.base_)
         if self._is_table:
             base._fit(X.frame(), y, dict(zip(X.names, self.base_.encoder_.kinds_, strict=True)), self.base_.columns_)
         else:
             base.fit(X, y)
-        self.base_, status[status == NORMAL] = base, TRAINED
-        self._begin(base)
-        return self
+        self.base_, status[status == NORMAL], self.reviews_[-1, 3] = base, TRAINED, base.false_alarm_rate_
+        return self._watching(base)
 
-    @property
-    def episodes_(self) -> list[Episode]:
-        """The flagged rows since the last review; neighbours are one episode."""
-        return self._episodes(self.start_)
-
-    def _watch(self, X: Any, when: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _watch(self, X: Any, when: np.ndarray, order: np.ndarray, dated: bool) -> tuple[np.ndarray, np.ndarray]:
         """(labels, p-values) of rows, which are then watched in the given order."""
-        draws = np.random.Generator(np.random.PCG64(self.random_state).advance(2 * self.rows_)).random((order.size, 2))
+        first, draws = self.rows_, self._draws(self.rows_, order.size)
         X = self.detector_.read(X) if self._is_table else X
-        scores, model, p_values, labels = self.detector_._judged(X, draws[:, 0])
-        rows = np.column_stack([scores, model, p_values, labels, when, np.full(order.size, WAITING), *self._coded(X)])[order]
-        evidence = self.martingale_.add(rows[:, SCORE], draws[:, 1])
-        self.kept_ = np.concatenate([self.kept_, rows])[-self.window_ :]
-        self.rows_, self.updates_ = self.rows_ + order.size, self.updates_ + 1
-        self.flagged_, self.peak_ = self.flagged_ + int((labels == OUTLIER).sum()), max(self.peak_, float(evidence.max()))
-        now = [self.rows_ - self.start_, self.flagged_, evidence.max(), self.rows_, rows[-1, TIME]]
-        self.history_ = np.vstack([self.history_, now])
-        if self._is_table:
-            waiting, level = np.flatnonzero(self.kept_[:, STATUS] == WAITING), LEVEL / (2 * self.updates_ * (self.updates_ + 1))
-            for places in (waiting, waiting[-order.size :]):
-                drift = DriftMonitor(self.detector_.columns_)
-                drift.add(self._kept_rows(places).cells)
-                found = [column.name for column in drift.drift().drifted if column.corrected <= level]
-                self.drifted_ = dict.fromkeys(found, self.rows_) | self.drifted_
-        self._tell()
+        number = np.argsort(order)
+        _, _, p_values, labels = judged = self.detector_._judged(X, draws[number, 0])
+        rows = np.column_stack([*judged, when, np.full(order.size, WAITING), first + number, *self._coded(X)])[order]
+        cells = np.ascontiguousarray(rows[:, [TIME, *range(CELLS, rows.shape[1])]])
+        digest = hashlib.sha256(cells.tobytes()).hexdigest()
+        if digest == self.digest_ and (not np.isnan(when[0]) or len({row.tobytes() for row in cells}) > 1):
+            known = "" if np.isfinite(when[0]) else " If they are new rows that happen to be equal, pass their times."
+            raise ValueError(f"The batch is the one before again, {counted(order.size, 'row')}: each row is watched once.{known}")
+        self.digest_, self.dated_ = digest, dated
+        self._take(X, rows, draws[:, 1], first + order.size)
         return labels, p_values
 
-    def _in_time(self, X: Any, time: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """The times of rows, NaN where none are known, and the order in which to watch the rows."""
-        column = getattr(self.detector, "time_column", None)
+    def _take(self, X: Any, rows: np.ndarray, draws: np.ndarray, until: int) -> None:
+        """Note rows in the form of ``kept_``, which the detector takes as X: evidence, counts, what is kept, and drift."""
+        evidence, flagged = self.martingale_.add(rows[:, SCORE], draws).max(), self._flagged + int((rows[:, LABEL] == OUTLIER).sum())
+        self.history_ = np.vstack([self.history_, [until - self.start_, flagged, evidence, until, rows[-1, TIME]]])
+        kept = np.concatenate([self.kept_, rows])
+        recent = kept[:, ROW] >= until - self.window_
+        older = np.flatnonzero(~recent & (kept[:, STATUS] == WAITING) & (kept[:, LABEL] == OUTLIER))[-self.window_ :]
+        self.kept_ = kept[np.sort(np.concatenate([older, np.flatnonzero(recent)]))]
+        if self._is_table:
+            waiting, updates = kept[recent & (kept[:, STATUS] == WAITING)], len(self._since)
+            for cells in (self._kept_rows(waiting).cells, X.cells):
+                drift = DriftMonitor(self.detector_.columns_)
+                drift.add(cells)
+                found = [column.name for column in drift.drift().drifted if column.corrected <= LEVEL / (2 * updates * (updates + 1))]
+                self.drifted_ = dict.fromkeys(found, until) | self.drifted_
+
+    def _draws(self, first: int, count: int) -> np.ndarray:
+        """Two numbers in [0, 1) for each row from a number on, always the same."""
+        return np.random.Generator(np.random.PCG64(self.random_state).advance(2 * first)).random((count, 2))
+
+    def _in_time(self, X: Any, time: Any, count: int) -> tuple[np.ndarray, np.ndarray, bool]:
+        """The times of rows, NaN where none are known, the order in which to watch the rows, and whether times are dates."""
+        column, last = getattr(self.detector, "time_column", None), float(np.fmax.reduce(self._begun().history_[:, 4], initial=-np.inf))
         if time is None and column is not None and column in getattr(X, "columns", ()):
             time = X[column]
+        if count and time is None and last > -np.inf:
+            raise ValueError(f"X has no times, and earlier batches had: pass them as time{f', or the column {column}' if column else ''}.")
         if time is None or not count:
-            return np.full(count, np.nan), np.arange(count)
+            return np.full(count, np.nan), np.arange(count), self.dated_
+        if np.ndim(time) != 1 or len(time) != count:
+            given = f"has {counted(len(time), 'value')}" if np.ndim(time) == 1 else f"is {time!r}"
+            raise ValueError(f"time {given}, and X has {counted(count, 'row')}: pass one time for each row.")
         when, dated = _seconds(time)
-        if when.shape != (count,):
-            raise ValueError(f"time has {counted(when.size, 'value')}, and X has {counted(count, 'row')}.")
-        if np.isnan(when).any():
-            raise ValueError(f"time has no value for row {np.isnan(when).argmax()} of the batch: leave that row out, or pass no time.")
-        last, written = (self.history_[-1, -1] if len(self.history_) else np.nan), Normal(is_date=dated).written
+        if not np.isfinite(when).all():
+            row = np.isfinite(when).argmin()
+            raise ValueError(f"time has no finite value for row {row} of the batch (the first is 0): fill it in, or leave that row out.")
+        if dated != self.dated_ and last > -np.inf:
+            raise ValueError(
+                f"time holds {'dates' if dated else 'numbers'}, and earlier batches had the other: pass the same kind of times."
+            )
+        written = Normal(is_date=dated).written
         if when.min() < last:
             seen = f"The batch begins at {written(when.min())}, and rows until {written(last)} were watched already."
             raise ValueError(f"{seen} Watch each row once, and batches in order of time; leave out rows that came late.")
-        self.dated_ = dated
-        return when, np.argsort(when, kind="stable")
+        return when, np.argsort(when, kind="stable"), dated
 
     def _coded(self, X: Any) -> Any:
         """The columns of rows as numbers: categories by their places in ``levels_``."""
@@ -300,11 +360,13 @@ class Monitor(BaseEstimator):
             columns[j] = [place.get(cell, np.nan) for cell in columns[j]]
         return columns
 
-    def _kept_rows(self, places: np.ndarray) -> Any:
+    def _kept_rows(self, kept: np.ndarray) -> Any:
         """Kept rows as the detector takes them."""
-        cells, names = self.kept_[places, CELLS:], getattr(self.detector_, "feature_names_in_", None)
+        cells, names = kept[:, CELLS:], getattr(self.detector_, "feature_names_in_", None)
         if not self._is_table:
-            return cells if names is None else _frame(cells, names)
+            import pandas as pd
+
+            return cells if names is None else pd.DataFrame(cells, columns=list(names))
         columns = list(cells.T)
         for j in np.flatnonzero(self.detector.encoder_.kinds_ == CATEGORY):
             texts = np.array([*self.levels_[j], np.nan], dtype=object)
@@ -313,58 +375,67 @@ class Monitor(BaseEstimator):
 
     def _places(self, anomalies: npt.ArrayLike) -> np.ndarray:
         """The places in ``kept_`` of the rows that a review names."""
-        given, since, gone = np.asarray(anomalies), self.rows_ - self.start_, self.rows_ - len(self.kept_)
+        given, since = np.asarray(anomalies), self._waiting
         if not since:
             raise ValueError("No row was watched since the last review: update first.")
         if given.dtype == bool:
             if given.shape != (since,):
                 raise ValueError(f"anomalies has {counted(given.size, 'truth value')}; {counted(since, 'row')} wait for the review.")
             given = self.start_ + np.flatnonzero(given)
-        oldest, numbers = max(self.start_, gone), np.unique(given.astype(np.float64))
-        wrong = numbers[~((numbers >= oldest) & (numbers < self.rows_) & (numbers % 1 == 0))]
+        try:
+            numbers = np.unique(given.astype(object).astype(np.float64))
+        except ValueError as error:
+            raise ValueError(f"anomalies are numbers of rows, as in update(…).rows or in the column watched_row: {error}.") from error
+        wrong = numbers[~np.isin(numbers, self.kept_[self.kept_[:, STATUS] == WAITING, ROW])]
         if wrong.size:
-            older = f" Older ones left the window of {self.window_:,} rows: review sooner, or raise window." if gone > self.start_ else ""
-            waiting = f"rows {oldest} to {self.rows_ - 1} do, numbered as in update(…).rows"
-            raise ValueError(f"Row {wrong[0]:g} does not wait for a review: {waiting}.{older}")
-        return (numbers - gone).astype(np.intp)
+            oldest = max(self.start_, self.rows_ - self.window_)
+            older = f" Others that were not flagged left the window of {self.window_:,} rows: review sooner." * (oldest > self.start_)
+            raise ValueError(f"Row {wrong[0]:g} does not wait for a review: rows {oldest} to {self.rows_ - 1} do.{older}")
+        return np.flatnonzero(np.isin(self.kept_[:, ROW], numbers))
+
+    def _flagged_rows(self, time: str, further: Sequence[Any]) -> tuple[Any, Any]:
+        """The flagged rows since the last review: as the detector takes them, and as a frame by number, with ``further`` columns."""
+        import pandas as pd
+
+        kept = self.kept_[self._found]
+        rows, number = self._kept_rows(kept), pd.Index(kept[:, ROW].astype(np.intp), name="watched_row")
+        found = rows.frame().set_axis(number)
+        for j in np.flatnonzero(self.detector.encoder_.kinds_ == DATE):
+            found[found.columns[j]] = pd.to_datetime(found.iloc[:, j], unit="s")
+        if np.isfinite(kept[:, TIME]).any():
+            found.insert(0, time, pd.to_datetime(kept[:, TIME], unit="s").as_unit("s") if self.dated_ else kept[:, TIME])
+        found = found.join(pd.concat(further).drop(columns=time, errors="ignore")) if further else found
+        return rows, found.assign(p_value=kept[:, P_VALUE]).reset_index()
 
     def _episodes(self, first: int) -> list[Episode]:
         """The episodes since the last review that reach to the row ``first`` or beyond."""
-        gone, p = self.rows_ - len(self.kept_), self.kept_[:, P_VALUE]
-        flagged = np.flatnonzero((self.kept_[:, STATUS] == WAITING) & (self.kept_[:, LABEL] == OUTLIER))
-        groups = np.split(flagged, np.flatnonzero(np.diff(flagged) > GAP) + 1)
-        groups = [group for group in groups if group.size and group[-1] + gone >= first]
+        flagged, p, number = self._found, self.kept_[:, P_VALUE], self.kept_[:, ROW].astype(np.intp)
+        groups = np.split(flagged, np.flatnonzero(np.diff(number[flagged]) > GAP) + 1)
+        groups = [group for group in groups if group.size and number[group[-1]] >= first]
         worst, found = np.array([group[p[group].argmin()] for group in groups], dtype=np.intp), []
-        for group, row, reasons in zip(groups, worst, self._reasons(worst), strict=True):
+        why = reasons_of(self.detector_, self._kept_rows(self.kept_[worst]), REASONS) if worst.size else []
+        for group, row, reasons in zip(groups, worst, why, strict=True):
             times = tuple(float(time) for time in self.kept_[group[[0, -1]], TIME] if not np.isnan(time))
-            rows = int(group[0] + gone), int(group[-1] + gone), group.size, int(row + gone)
+            rows = int(number[group[0]]), int(number[group[-1]]), group.size, int(number[row])
             found.append(Episode(*rows, float(p[row]), times, tuple(map(str, reasons))))
         return found
 
-    def _reasons(self, places: np.ndarray) -> Sequence[Sequence[Any]]:
-        """The strongest reasons of kept rows; none where the model's kind cannot be explained."""
-        if not places.size:
-            return []
-        rows, detector = self._kept_rows(places), self.detector_
-        try:
-            return detector.reasons(rows, REASONS) if self._is_table else explain(detector, rows).sentences(REASONS)
-        except (TypeError, ValueError):  # a detector of another library, a kernel of another kind
-            return [()] * places.size
-
     def _summary(self, first: int, episodes: Sequence[Episode]) -> str:
         """What the rows from a number on brought, in three lines: counts beside the promise, the worst episode, evidence and drift."""
-        rows, since = self.rows_ - first, self.rows_ - self.start_
-        flagged = int((self.kept_[-rows:, LABEL] == OUTLIER).sum()) if rows else 0
+        rows, since = self.rows_ - first, self._waiting
+        flagged = self._flagged - int(self._since[self._since[:, 3] <= first][-1:, 1].sum())
         low, high = (f"{100 * end:.2g}" for end in self.flagged_interval_)
         share = f"; since the last review {percent(self.flagged_share_)} of {since:,} (90 % interval {low} to {high} %)" if since else ""
-        promised = f"promised {percent(self.detector_.false_alarm_rate_)}"
         worst = min(episodes, key=lambda episode: (episode.p_value, -episode.flagged), default=None)
-        alarm = f"ALARM: rows are less normal than those that calibrate (evidence {_power(self.peak_):.3g}). " if self.alarm_ else ""
+        alarm = f"ALARM: rows are less normal than those that calibrate (evidence {_power(self._peak):.3g}). " if self.alarm_ else ""
         drifted = f" Columns that differ from training: {named(self.drifted_)}." if self.drifted_ else ""
+        lost = since - int((self.kept_[:, STATUS] == WAITING).sum())
+        gone = f" {counted(lost, 'row')} ({self._flagged - self._found.size:,} flagged) left the window of {self.window_:,}." * bool(lost)
         return (
-            f"{counted(rows, 'row')}: {flagged:,} flagged in {counted(len(episodes), 'episode')}{share}; {promised}.\n"
+            f"{counted(rows, 'row')}: {flagged:,} flagged in {counted(len(episodes), 'episode')}{share}; "
+            f"promised {percent(self.detector_.false_alarm_rate_)}.\n"
             f"{f'Worst: {self._described(worst)}' if worst else 'No episode'}.\n"
-            f"{alarm}Evidence {'now ' * self.alarm_}{self.evidence_:.3g}, alarm at {1 / self.level:.3g}.{drifted}"
+            f"{alarm}Evidence {'now ' * self.alarm_}{self.evidence_:.3g}, alarm at {1 / self.level:.3g}.{drifted}{gone}"
         )
 
     def _described(self, episode: Episode) -> str:
@@ -381,13 +452,14 @@ def load_state(path: Path, detector: Any = None) -> Monitor:
     if not isinstance(monitor, Monitor):
         raise ModelFileError(f"{path} holds a {type(monitor).__name__}, and not the state of a monitor. Name another file.")
     if detector is not None and fingerprint(detector) not in (monitor.fingerprint_, fingerprint(monitor.detector_)):
-        raise ModelFileError(f"{path} watches another model than this one. Pass the model that it began with, or begin a new state.")
+        other = f"{path} watches another model than this one, or the same one at another rate"
+        raise ModelFileError(f"{other}. Pass the model that it began with, or the one of its last review; or begin a new state.")
     return monitor
 
 
 def fingerprint(detector: Any) -> str:
-    """SHA-256 of the calibration scores: no two models share them."""
-    return hashlib.sha256(np.asarray(calibrating(detector).scores, dtype=np.float64).tobytes()).hexdigest()
+    """SHA-256 of the calibration scores and the promised rate: no two models share them."""
+    return hashlib.sha256(np.append(calibrating(detector).scores, detector.false_alarm_rate_).astype(np.float64).tobytes()).hexdigest()
 
 
 def _power(logarithm: float) -> float:
@@ -396,12 +468,10 @@ def _power(logarithm: float) -> float:
 
 def _seconds(time: Any) -> tuple[np.ndarray, bool]:
     """Times as numbers (dates: seconds since 1970), and whether they are dates."""
-    if np.asarray(time).dtype.kind in "iuf":
-        return np.asarray(time, dtype=np.float64), False
-    return READERS[DATE](_frame(np.asarray(time, dtype=object)[:, None], ["time"]).infer_objects(), ["time"])[:, 0], True
-
-
-def _frame(cells: np.ndarray, names: Any) -> Any:
     import pandas as pd
 
-    return pd.DataFrame(cells, columns=list(names))
+    values = np.asarray(time)
+    if values.dtype.kind in "iuf":
+        return values.astype(np.float64), False
+    values = values.astype("datetime64[us]" if values.dtype.kind == "M" else object)  # finer ones are whole numbers as objects
+    return READERS[DATE]({"time": pd.Series(values.astype(object)).infer_objects()}, ["time"])[:, 0], True

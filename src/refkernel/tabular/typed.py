@@ -35,7 +35,6 @@ from .readers.values import (
 MOST_CATEGORIES = 1_000  # more categories than this name the rows rather than describe them
 MOST_REFUSED = 20  # columns that cannot be used and are listed; an error for each of 10,000 would hide the first
 
-
 T = TypeVar("T")
 
 TYPED = "typed"  # the format of dates that are not text: their type says what they are
@@ -120,7 +119,7 @@ def _learn_date(
     if wrong.any():
         if are_days_in_digits(column):  # numbers, then
             return None
-        raise _unlike(column, wrong, cells, 0, f"hold dates or times ({form})", _ways(name))
+        raise _unlike(column, wrong, cells, f"hold dates or times ({form})")
     if is_unclear:
         first, order = cells[cells == cells][0], "day/month/year" if form.startswith("%d") else "month/day/year"
         notes.append(f"Column {name}: dates such as {first} are read as {order}. If that is wrong, write them as 2024-12-31.")
@@ -141,7 +140,7 @@ def _learn_number(
         if good < MOSTLY * (found.wrong.sum() + good):
             return None
         check_mark(column, found.wrong, marks)
-        raise _unlike(column, found.wrong, texts(column, marks.missing), 0, "be numeric", _ways(name))
+        raise _unlike(column, found.wrong, texts(column, marks.missing), "be numeric")
     check_units(name, found)
     if np.isinf(found.values).any():
         infinite = int(np.isinf(found.values).sum())
@@ -170,7 +169,7 @@ def _read(column: pd.Series, feature: ColumnProfile, marks: Marks, first_row: in
     check_units(feature.name, found, feature.unit or (feature.unit_above if found.unit else "") if is_text(column) else None)
     if found.wrong.any():
         check_mark(column, found.wrong, marks)
-        raise _unlike(column, found.wrong, texts(column, marks.missing), first_row, "be numeric")
+        raise _unlike(column, found.wrong, texts(column, marks.missing), "be numeric", first_row)
     return found.values
 
 
@@ -183,7 +182,7 @@ def _read_date(column: pd.Series, feature: ColumnProfile, marks: Marks, first_ro
     form = "ISO8601" if feature.date_format in (TYPED, None) else feature.date_format
     seconds, wrong = dates(cells, str(form))
     if wrong.any():
-        raise _unlike(column, wrong, cells, first_row, f"hold dates or times as in training ({form})")
+        raise _unlike(column, wrong, cells, f"hold dates or times as in training ({form})", first_row)
     return seconds
 
 
@@ -195,18 +194,13 @@ def _check_type(column: pd.Series) -> None:
         )
 
 
-def _ways(name: str) -> str:
-    """Other ways to take a column."""
-    return f", take it as categories ({option('--categorical', [name])}), or leave it out ({option('--drop', [name])})"
-
-
-def _unlike(column: pd.Series, wrong: np.ndarray, cells: np.ndarray, first_row: int, what: str, ways: str = "") -> TableError:
-    """Some cells are no numbers, or no dates."""
-    where, odd = int(np.flatnonzero(wrong)[0]), list(dict.fromkeys(cells[wrong]))
-    kind = "numbers" if what == "be numeric" else "dates"
-    also = f" Others are {named(map(repr, odd[1:]), 3)}." if len(odd) > 1 else ""
+def _unlike(column: pd.Series, wrong: np.ndarray, cells: np.ndarray, what: str, first_row: int | None = None) -> TableError:
+    """Some cells are no numbers, or no dates; without ``first_row``, the column is one to learn from."""
+    row, name, odd = int(np.flatnonzero(wrong)[0]) + (first_row or 0) + 1, str(column.name), list(dict.fromkeys(cells[wrong]))
+    kind, also = "numbers" if what == "be numeric" else "dates", f" Others are {named(map(repr, odd[1:]), 3)}." if odd[1:] else ""
+    ways = f", take it as categories ({option('--categorical', [name])}), or leave it out ({option('--drop', [name])})"
     return TableError(
-        f"Column {column.name} should {what}, but {int(wrong.sum())} of {counted(len(column), 'value')} are not {kind}: the first is "
-        f"{odd[0]!r} in row {first_row + where + 1:,} after the header.{also} Correct them, or say that they stand for missing cells "
-        f"({option('--missing', odd[:MOST_REFUSED])}){ways}."
+        f"Column {name} should {what}, but {int(wrong.sum())} of {counted(len(column), 'value')} are not {kind}: the first is {odd[0]!r} "
+        f"in row {row:,} after the header.{also} Correct them, or say that they stand for missing cells "
+        f"({option('--missing', odd[:MOST_REFUSED])}){ways if first_row is None else ''}."
     )

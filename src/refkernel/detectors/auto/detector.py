@@ -10,13 +10,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..._core.distances import moderate_unit
 from ..._core.file_rules import FEATURES, Array, Flag, Items, Number, Part, Rule
-from ..._core.rows import TrainingRows, training_rows
+from ..._core.rows import AT_ONCE, TrainingRows, dense, training_rows
 from ..._core.types import RandomStateLike
 from ..._core.validation import as_labels, is_number, validate_data
 from ...large import as_source, is_source
@@ -286,7 +287,7 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
     def _training_rows(self, X: Any, y: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None) -> tuple[TrainingRows, np.ndarray, int]:
         """The rows in memory; of a source, a sample. Also the numbers of the normal ones in X, and how many normal rows X has."""
         if not is_source(X):
-            rows = training_rows(validate_data(self, X, dtype=np.float64), y, sample_weight)[0]
+            rows = training_rows(validate_data(self, dense(X), dtype=np.float64), y, sample_weight)[0]
             return rows, rows.targets, rows.targets.size
         source = as_source(X)
         labels = Labels.of(len(source), y, sample_weight)
@@ -427,6 +428,10 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         if not isinstance(X, np.ndarray) and is_source(X):
             check_is_fitted(self)
             return as_source(X).apply(self.score_samples)
+        if sp.issparse(X):
+            rows = sp.csr_array(X)
+            step = max(1, AT_ONCE // max(1, rows.shape[1]))
+            return np.concatenate([self.score_samples(rows[i : i + step].toarray()) for i in range(0, max(1, rows.shape[0]), step)])
         samples = self._checked(X)
         return self._bounded(0.0 - self._combined(self._model.score(samples)), self._model.contradicts(samples))
 
@@ -452,6 +457,11 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
             return np.asarray(X)
         check_is_fitted(self)
         return np.asarray(validate_data(self, X, reset=False, dtype=np.float64, order="C"))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _terms(self, X: np.ndarray, feature: np.ndarray, count: int) -> np.ndarray:
         """What each feature adds to the score of each row (rows × count).

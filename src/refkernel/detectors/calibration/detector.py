@@ -272,6 +272,8 @@ class ConformalDetector(SelectMixin, MetaEstimatorMixin, BaseEstimator):
         """The sign of the estimator's scores, after checking the parameters."""
         for name, choices in (("method", METHODS), ("scored_by", SCORED_BY), ("known_outliers", ("auto", "pass", "drop"))):
             check_choice(name, getattr(self, name), choices)
+        if not hasattr(self.estimator, "get_params"):
+            raise TypeError(f"estimator={self.estimator!r} must derive from sklearn.base.BaseEstimator, which makes copies for the folds.")
         if get_tags(self.estimator).input_tags.pairwise:
             raise ValueError('ConformalDetector holds rows out, and kernel="precomputed" has none: pass samples and a kernel object.')
         return sign(self.estimator, self.higher_is)

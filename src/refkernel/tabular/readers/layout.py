@@ -17,7 +17,6 @@ _WORD = (
     r"[kMGmµμnhcd]?(?:Wh|Pa|bar|barg|Hz|Nm|mol|Ohm|eq|VA|[mgsAVWJNlLKΩSTFhC]))(?:\^?-?[1-3²³])?"
 )
 UNIT = re.compile(rf"(?:1/)?{_WORD}(?:\s?[/·*.]\s?{_WORD})*")  # units that leave no doubt: °C, kPa, m³/h
-
 LONGEST_UNIT = 12
 
 

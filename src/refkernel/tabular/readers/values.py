@@ -13,6 +13,7 @@ from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_
 
 from ..._core.text import option
 from ...exceptions import TableError
+from ..columns import BOOLEANS
 
 MISSING = (
     *("", "na", "n/a", "#n/a", "<na>", "nan", "null", "nat", "?"),
@@ -67,10 +68,6 @@ NAMES_OF_MARKS = {".": "points", ",": "commas"}
 OTHER = {".": ",", ",": "."}
 
 COMMAS = re.compile(r"[1-9]\d{0,2},\d{3}")  # one thousand or a decimal comma: nobody can know
-
-THOUSAND = 1_000.0
-
-BOOLEANS = frozenset({"true", "false"})
 
 
 @dataclass(frozen=True)
@@ -203,7 +200,7 @@ def _with(unit: str, nothing: str, percent: str) -> str:
 def check_thousands(column: pd.Series, found: Numbers, marks: Marks) -> None:
     """An error where cells such as 1,234 may be thousands or decimals, and no other cell decides it."""
     plain = np.abs(found.values[np.isfinite(found.values) & ~found.unclear])
-    if marks.is_decided or (plain.size and plain.max() < THOUSAND):
+    if marks.is_decided or (plain.size and plain.max() < 1_000):
         return
     raise TableError(
         f"Column {column.name} holds {int(found.unclear.sum()):,} values such as {texts(column)[found.unclear][0]}, where "
@@ -290,11 +287,9 @@ def find_format(cells: np.ndarray, day_first: bool = False) -> tuple[str | None,
     if not len(some) or sum(any(map(str.isdigit, cell)) for cell in some) < MOSTLY * len(some):
         return None, False
     forms = [form for form in FORMATS if any(_fits(cell, form) for cell in some[:3])]  # one of the three may be no date
-    counts = dict.fromkeys(forms, 0)
-    for form in forms:
-        if _read_dates(some, form).notna().mean() >= MOSTLY:
-            counts[form] = int(_read_dates(present, form).notna().sum())
-    fitting = [form for form in forms if counts[form] == max(counts.values()) >= MOSTLY * len(present)]
+    likely = [form for form in forms if _read_dates(some, form).notna().mean() >= MOSTLY]
+    counts = {form: int(_read_dates(present, form).notna().sum()) for form in likely}
+    fitting = [form for form, count in counts.items() if count == max(counts.values()) >= MOSTLY * len(present)]
     unclear = len(fitting) > 1 and fitting[0].startswith("%m/%d")
     return (fitting[unclear and day_first] if fitting else None), unclear
 
