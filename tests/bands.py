@@ -67,7 +67,7 @@ def of_detector(make, n: int, runs: int, columns: int = 3, new_rows: int = NEW_R
         low, high = band.at(p_value=cuts)
         low, high = (end + side * SLACK * np.sqrt(end * (1 - end) / new_rows) for end, side in ((low, -1), (high, 1)))
         wrong = np.nan
-        if band.by_score:
+        if band.scored_by != "models":
             normal = detector.score_samples(rng.normal(size=(100, columns)))
             scores = np.sort(np.concatenate([np.full(20, min(normal.min(), band.calibration[0]) - 1.0), normal]))
             share = np.maximum(np.arange(1, 121) - 20, 0) / np.arange(1, 121)

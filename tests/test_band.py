@@ -1,13 +1,20 @@
 """Bounds of the false-alarm rate that hold at all thresholds at once: what a slider may say."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import bands
 import refkernel as rk
+from refkernel.cli import app
 from refkernel.detectors.auto import folds
 from refkernel.detectors.calibration import FalseAlarmBand
+from refkernel.pages import charts
+from refkernel.plot import ScoreDistributionDisplay
+from refkernel.tabular.scoring import SavedModel
 
 RUNS = 600
 
@@ -134,3 +141,45 @@ def test_files_know_whether_rows_were_left_out(tmp_path, monkeypatch):
         bounds = [float(end) for end in loaded.false_alarm_band().at(model.offset_)]
         assert bounds == [float(end) for end in model.false_alarm_band().at(model.offset_)]
         assert (bounds[0] > 0) == (n == 200)
+
+
+# What shows it
+
+
+@pytest.fixture(scope="module")
+def shown():
+    """A table model, and new rows of which 20 are clear outliers."""
+    rng = np.random.default_rng(0)
+    model = rk.TableDetector(false_alarm_rate=0.1).fit(pd.DataFrame(rng.normal(size=(200, 3)), columns=list("abc")))
+    return model, pd.DataFrame(np.vstack([rng.normal(size=(100, 3)), rng.normal(5.0, 1.0, (20, 3))]), columns=list("abc"))
+
+
+def test_the_slider_shows_the_band_and_the_share_of_wrong_calls_at_each_step(shown):
+    model, rows = shown
+    scores = model.score_samples(rows)
+    found = charts.thresholds(SavedModel(Path("model.rk"), model), scores, None)["steps"]
+    band = model.false_alarm_band()
+    for step in found:
+        assert (step["low"], step["high"]) == tuple(float(end) for end in band.at(step["score"]))
+        below = scores < step["score"]
+        assert step["wrong"] == (band.wrong_share(scores)[below][scores[below].argmax()] if below.any() else None)
+    assert min(step["wrong"] for step in found if step["wrong"] is not None) < 0.5
+
+
+def test_the_page_calls_a_90_percent_interval_what_is_one(shown, tmp_path):
+    model, rows = shown
+    low, high = model.false_alarm_interval_
+    rk.report(model, rows).save(tmp_path / "page.html")
+    assert f"90 % interval {100 * low:.2g} to {100 * high:.2g} %" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_inspect_and_plots_show_the_upper_bound(shown, tmp_path):
+    model, rows = shown
+    high = 100 * model.false_alarm_band().at(model.offset_)[1]
+    label = ScoreDistributionDisplay.from_estimator(model, rows).threshold_.get_label()
+    assert label == f"threshold: rejects at most\n{high:.3g} % of new normal rows (95 %)"
+    assert ScoreDistributionDisplay.from_estimator(rk.SVDD().fit(rows), rows).threshold_.get_label() == "threshold"
+    result = CliRunner().invoke(app, ["inspect", str(model.save(tmp_path / "model.rk"))], env={"COLUMNS": "200"})
+    five, ten, twenty = 100 * model.false_alarm_band().at(p_value=(0.05, 0.1, 0.2))[1]
+    written = " ".join(result.output.split())
+    assert f"flags at most {five:.2g}, {ten:.2g}, {twenty:.2g} % of new normal rows where 5, 10, 20 % are expected" in written

@@ -497,7 +497,7 @@ DISCRETE = {
 @pytest.mark.parametrize("draw", DISCRETE.values(), ids=DISCRETE)
 @pytest.mark.parametrize("n", [60, 300])
 def test_p_values_of_rows_that_repeat_equal_the_models(draw, n, dtype):
-    """Most calibration scores tie there: the last digits of single precision would move p-values by tenths, and scores by a hundredth."""
+    """Most calibration scores tie there: the last digits of single precision would move them by a tenth of the rows, and scores by 3 %."""
     rng = np.random.default_rng(n)
     X, new = (draw(rng, count).astype(dtype).astype(np.float64) for count in (n, 200))
     rows = np.vstack([X, new, 2.0 * X[:20]])
@@ -505,9 +505,9 @@ def test_p_values_of_rows_that_repeat_equal_the_models(draw, n, dtype):
     _, scores, p_value = scored(to_onnx(fitted, X.astype(dtype)), rows.astype(dtype))
     expected = fitted.decision_function(rows)
     np.testing.assert_allclose(scores[:, 0], expected, rtol=0, atol=SINGLE * np.ptp(expected))
-    equal = p_value[:, 0] == fitted.p_values(rows)
-    assert equal[(rows[:, None] == X).all(axis=2).sum(axis=1) > 1].mean() > 0.95  # folds may score a copy within rounding of the model
-    assert equal.mean() > 0.97
+    moved = np.abs(p_value[:, 0] - fitted.p_values(rows)) * (n + 1)
+    assert moved.max() < 2.5
+    assert np.mean(moved == 0) > 0.95
 
 
 @each_type

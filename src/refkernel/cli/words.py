@@ -199,13 +199,17 @@ def identity(saved: SavedModel, holds: Mapping[str, Any]) -> dict[str, Any]:
     left_out = {"time column": card["time_column"] and card["time_column"] + between, "dropped": named(card["dropped"], 20)}
     rows = [f"{holds[f'{kind}_rows']:,} {kind} rows" for kind in ("training", "watched") if holds[f"{kind}_rows"]]
     rule = "" if card["target_column"] is None else f" (targets: {card['target_column']} = {card['target']})"
+    bound, final = {}, saved.model._final
+    if hasattr(final, "false_alarm_band"):
+        high = ", ".join(f"{100 * end:.2g}" for end in final.false_alarm_band().at(p_value=(0.05, 0.1, 0.2))[1])
+        bound["any threshold"] = f"flags at most {high} % of new normal rows where 5, 10, 20 % are expected (all together with 95 %)"
     trained = {"trained on": f"{card['file'] or 'a data frame'}: {_trained_rows(card)}{rule}"} if card["targets"] else {}
     return {
         "file": str(saved.path),
         **trained,
         **{name: text for name, text in left_out.items() if text},
         **_what_to_expect(card),
-        **_all_thresholds(saved.model._final),
+        **bound,
         **_facts(saved.model, with_threshold=True),
         **({"holds": f"{' and '.join(rows)} of {named(holds['columns'])}: treat the file like these data"} if rows else {}),
         "made": card["created"],
@@ -222,14 +226,6 @@ def operation(found: Mapping[str, Any]) -> dict[str, str]:
 
 def _trained_rows(card: Mapping[str, Any]) -> str:
     return f"{counted(card['targets'], 'target')}, {counted(card['outliers'], 'known outlier')}"
-
-
-def _all_thresholds(detector: Any) -> dict[str, str]:
-    """What holds for a threshold that is picked after looking."""
-    if not hasattr(detector, "false_alarm_band"):
-        return {}
-    high = ", ".join(f"{100 * end:.2g}" for end in detector.false_alarm_band().at(p_value=(0.05, 0.1, 0.2))[1])
-    return {"any threshold": f"flags at most {high} % of new normal rows where 5, 10, 20 % are expected (all together with 95 %)"}
 
 
 def _what_to_expect(card: Mapping[str, Any]) -> dict[str, str]:

@@ -78,7 +78,7 @@ def to_onnx(model: Any, X: Any = None, *, target_opset: int | dict[str, int] | N
     -----
     The graph of an AutoDetector holds n_samples × 200 × n_features differences. It computes in single precision, as the model does:
     their scores differ by up to 1e-3 of their range, and in most rows by 1e-7. p-values are equal but for the share of calibration scores
-    that the two scores of a row enclose, which is rarely more than one score. Where training rows repeat, ties stay ties.
+    that the two scores of a row enclose, which is rarely more than one score.
 
     Examples
     --------
@@ -179,10 +179,9 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     op, model, outputs = Graph(container.target_opset), operator.raw_operator, list(operator.outputs)
     takes_table = hasattr(model, "_graph_inputs")
     X = list(operator.inputs) if takes_table else op.Concat(*[op.doubles(variable) for variable in operator.inputs], axis=1)
-    found = _graph(op, model, X)
-    results = [found]
-    if len(outputs) > 1:
-        results = [op.Where(op.GreaterOrEqual(found, op.numbers(0.0)), op.integers(1), op.integers(-1)), found]
+    found = _graph_of(op, model, X)
+    label = op.Where(op.GreaterOrEqual(found, op.numbers(0.0)), op.integers(1), op.integers(-1))
+    results = [label, found] if len(outputs) > 1 else [found]
     if len(outputs) > 2:
         scores = model._calibration()[0] if isinstance(model, ConformalDetector) else model.calibration_ - TIE
         at_most = op.doubles(op.rows_below(scores - model.offset_, found))
@@ -191,8 +190,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         op.Cast(result, to=guess_proto_type(output.type), output_names=[output]).add_to(scope, container)
 
 
-def _graph(op: Graph, model: Any, X: Node) -> Node:
-    """The model's own graph."""
+def _graph_of(op: Graph, model: Any, X: Node) -> Node:
     return GRAPHS[type(model)](op, model, X) if type(model) in GRAPHS else model._graph(op, X)
 
 
@@ -233,22 +231,19 @@ def _conformal(op: Graph, detector: ConformalDetector, X: Node) -> Node:
     before, final = unwrap(held_out.models[0])
     for step in (*before, final):
         if hasattr(step, "_graph_inputs") or not (type(step) in GRAPHS or hasattr(step, "_graph")):
-            raise ValueError(
-                f"{type(step).__name__} in a ConformalDetector cannot be converted to ONNX: see to_onnx for the models that can."
-            )
-        X = _graph(op, step, X)
+            raise ValueError(f"{type(step).__name__} in a ConformalDetector cannot be converted to ONNX: see to_onnx for what can.")
+        X = _graph_of(op, step, X)
     score = op.Mul(op.Add(X, op.numbers(final.offset_)), op.numbers(held_out.sign))
     return op.Sub(score, op.numbers(detector.offset_))
 
 
-GRAPHS: dict[type, Callable[[Graph, Any, Node], Node]] = {
+GRAPHS: dict[type, Callable[[Graph, Any, Node], Node]] = {  # models of kernels, and what builds the graph of each
     TargetScaler: _target_scaler,
     ReferenceMap: lambda op, fitted, X: _features(op, fitted, _values(op, fitted.kernel_, X, dense(fitted.references_))),
     SVDD: _classifier,
     OneClassSVM: _classifier,
     ConformalDetector: _conformal,
 }
-"""Models of kernels, and the function ``(op, model, X)`` that builds the graph of each."""
 
 
 def _values(op: Graph, kernel: Any, X: Node, Z: np.ndarray | None) -> Node:
@@ -283,8 +278,7 @@ def _rbf(op: Graph, sigma: np.ndarray, X: Node, Z: np.ndarray) -> Node:
     return op.Exp(op.Min(exponent, op.numbers(0.0)))
 
 
-KERNELS = (RBF, Laplacian, Linear, Polynomial, Product, Scaled, Sigmoid, Sum)
-"""By type, not by ``isinstance``: a subclass may have another formula."""
+KERNELS = (RBF, Laplacian, Linear, Polynomial, Product, Scaled, Sigmoid, Sum)  # by type: a subclass may have another formula
 
 
 def _check_kernel(kernel: Any) -> None:

@@ -9,9 +9,8 @@ A model whose graph is not in ``onnx.GRAPHS`` defines it beside its arithmetic, 
 (n × 1), a transformer that of its features. Parts of a model have such methods too, with whatever arguments the model passes them. A
 public name of the package with this method is converted, with the pipelines that hold it.
 
-A model that takes a table, with columns of text, also says which, and gets one node (n × 1) for each column instead of X::
-
-    def _graph_inputs(self) -> list[tuple[str, bool]]:  # the names of the columns, and whether they hold text
+A model that takes a table also has ``_graph_inputs()``, the names of its columns and whether each holds text (a list of pairs). It gets
+one node (n × 1) for each column instead of X.
 """
 
 from collections.abc import Callable
@@ -22,8 +21,7 @@ import numpy as np
 from onnx import TensorProto, compose, numpy_helper, parser
 from skl2onnx.algebra import onnx_ops
 
-Node: TypeAlias = Any
-"""A node of a graph, of skl2onnx, which has no types. Arrays take the place of nodes as constants."""
+Node: TypeAlias = Any  # of a graph of skl2onnx, which has no types. Arrays take the place of nodes as constants.
 
 
 class Graph:

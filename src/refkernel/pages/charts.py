@@ -41,9 +41,13 @@ def thresholds(saved: SavedModel, scores: np.ndarray, kinds: np.ndarray | None) 
     wrong = np.empty(0)
     found: list[tuple[Any, ...]]
     if basis == "new":
-        band = saved.model._final.false_alarm_band()
-        places, rates = _promised(trained, own)
-        found, wrong = list(zip(places, rates, *band.at(places), strict=True)), band.wrong_share(np.sort(scores))
+        n, band = trained.size, saved.model._final.false_alarm_band()
+        most = max(1, int(HIGHEST_RATE * (n + 1)))  # the k-th of n left-out rows flags k / (n + 1) of new normal ones
+        spaced = np.geomspace(1, most, MOST_STEPS).round().astype(int)
+        ranks = np.unique([*spaced, np.searchsorted(trained, own) + 1, *(range(1, most + 1) if most <= MOST_STEPS else ())])
+        ranks = ranks[ranks <= n]
+        places, wrong = trained[ranks - 1], band.wrong_share(np.sort(scores))
+        found = list(zip(places, ranks / (n + 1), *band.at(places), strict=True))
     elif basis == "training":
         places = np.unique(np.append(trained[PERCENT <= 100 * HIGHEST_RATE], own))
         found = [(score, float(np.interp(score, trained, PERCENT / 100)), None, None) for score in places]
@@ -61,16 +65,6 @@ def thresholds(saved: SavedModel, scores: np.ndarray, kinds: np.ndarray | None) 
         steps.append({"score": float(score), "rate": rate, "low": low, "high": high, "wrong": worst, **counts})
     nearest = min(range(len(steps)), key=lambda i: (abs(steps[i]["score"] - own), steps[i]["score"]))
     return {"steps": steps, "own": nearest, "basis": basis}
-
-
-def _promised(calibration: np.ndarray, own: float) -> tuple[np.ndarray, np.ndarray]:
-    """Scores and rates at order statistics of left-out training rows: the k-th of n flags k / (n + 1) of new normal rows."""
-    n = calibration.size
-    most = max(1, int(HIGHEST_RATE * (n + 1)))
-    spaced = np.geomspace(1, most, MOST_STEPS).round().astype(int)
-    ranks = np.unique([*spaced, np.searchsorted(calibration, own) + 1, *(range(1, most + 1) if most <= MOST_STEPS else ())])
-    ranks = ranks[ranks <= n]
-    return calibration[ranks - 1], ranks / (n + 1)
 
 
 def score_chart(trained: np.ndarray, scores: np.ndarray, kinds: np.ndarray | None) -> dict[str, Any]:

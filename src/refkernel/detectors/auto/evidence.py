@@ -7,7 +7,8 @@ from sklearn.base import BaseEstimator
 
 from ..._core.file_rules import Array, Number, Rule
 
-TIE = 1e-6  # scores as near as this to one that repeats are its equals but for single precision, which sums in another order elsewhere
+TIE = 1e-6  # scores that differ by less may be those of equal rows: single precision sums in another order elsewhere
+MOST_TIES = 10  # ties beside each other that are one value: crowded scores must not all become one
 TAIL = 0.1  # the share of the rows whose excess over the rest measures the tail beyond the highest
 
 
@@ -57,19 +58,19 @@ class Evidence(BaseEstimator):
 def _values(held: np.ndarray) -> tuple[np.ndarray, ...]:
     """The values of rows in ascending order: the ends of each, how many rows have it, and the number of each row's value.
 
-    Values that are near to one that repeats are one value, and a bit more on both sides: what equal rows get elsewhere is inside.
+    Scores that differ by less than TIE are one value, which is a bit wider than they are: what equal rows get elsewhere is inside.
     """
     at, place, count = np.unique(held, return_inverse=True, return_counts=True)
-    width = TIE * np.maximum(1.0, np.abs(at))
-    apart = (np.diff(at) > width[1:]) | (np.maximum(count[1:], count[:-1]) == 1)
-    begins = np.concatenate([[True], apart])
-    first = np.flatnonzero(begins)
+    first, tie = [0], TIE * np.maximum(1.0, np.abs(at))
+    for i in range(1, len(at)):
+        if at[i] - at[i - 1] > tie[i] or at[i] - at[first[-1]] > MOST_TIES * tie[i]:
+            first.append(i)
     count = np.add.reduceat(count, first)
-    low, high = at[first], at[np.append(first[1:], len(at)) - 1]
-    beside, room = np.where(count > 1, width[first], 0.0), (low[1:] - high[:-1]) / 3.0
+    low, high = at[first], at[np.array([*first[1:], len(at)]) - 1]
+    beside, room = np.where(count > 1, tie[first], 0.0), (low[1:] - high[:-1]) / 3.0
     low[1:] -= np.minimum(beside[1:], room)
     high += np.minimum(beside, np.append(room, np.inf))
-    return low, high, count, (np.cumsum(begins) - 1)[place]
+    return low, high, count, (np.searchsorted(first, np.arange(len(at)), side="right") - 1)[place]
 
 
 def _as_high(count: np.ndarray) -> np.ndarray:

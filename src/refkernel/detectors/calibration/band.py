@@ -21,10 +21,9 @@ class FalseAlarmBand:
         Scores of normal rows that the model has not seen, in ascending order.
     confidence : float in (0, 0.999], default=0.95
         The probability that all bounds hold.
-    has_lower : bool, default=True
-        Whether there are lower bounds; they are 0 for rows scored by folds, which look less normal than new ones.
-    by_score : bool, default=True
-        Whether one model scores all rows. Otherwise thresholds must be p-values.
+    scored_by : {"split", "folds", "models"}, default="split"
+        What scored the rows. Those of folds look less normal than new ones: there are no lower bounds. Where several models score each new
+        row, thresholds must be p-values.
     worth : float, default=1.0
         How many independent rows each row counts for.
 
@@ -32,8 +31,8 @@ class FalseAlarmBand:
     -----
     The rates at n order statistics are those of n uniform numbers. All of them get bounds of one level, the quantiles of their Beta
     distributions, and the level is such that all hold with the probability that is asked for: the band of equal local levels, a two-sided
-    form of Berk and Jones' test (1979; Bates, Candès, Lei, Romano and Sesia, 2023). Ties make it conservative. For rows scored by folds the
-    upper bounds are measured, not proved: ``docs/promises.md`` has a table.
+    form of Berk and Jones' test (1979; Bates, Candès, Lei, Romano and Sesia, 2023). Ties make it conservative. ``docs/promises.md`` has
+    measurements; for folds there is no proof.
 
     Examples
     --------
@@ -44,15 +43,13 @@ class FalseAlarmBand:
     [0.03, 0.077]
     """
 
-    def __init__(
-        self, calibration: np.ndarray, confidence: float = 0.95, *, has_lower: bool = True, by_score: bool = True, worth: float = 1.0
-    ) -> None:
+    def __init__(self, calibration: np.ndarray, confidence: float = 0.95, *, scored_by: str = "split", worth: float = 1.0) -> None:
         check_rate("confidence", confidence)
         if confidence > MOST_CONFIDENCE:
             raise ValueError(f"confidence={confidence!r} is above {MOST_CONFIDENCE}, the most that {DRAWS:,} draws can show: lower it.")
-        self.calibration, self.confidence, self.by_score, self.worth = calibration, confidence, by_score, worth
+        self.calibration, self.confidence, self.scored_by, self.worth = calibration, confidence, scored_by, worth
         self._places, low, high = _bounds(len(calibration), confidence, worth)
-        self._low, self._high = np.concatenate([[0.0], low * has_lower]), np.concatenate([high, [1.0]])
+        self._low, self._high = np.concatenate([[0.0], low * (scored_by == "split")]), np.concatenate([high, [1.0]])
 
     def at(self, threshold: float | np.ndarray = 0.0, *, p_value: float | np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Compute the bounds of the rate at which rows are flagged.
@@ -88,9 +85,8 @@ class FalseAlarmBand:
         Returns
         -------
         ndarray of shape (m,)
-            For each row: the bound if it and all rows that score at most as high are called outliers. All bounds hold together with
-            probability ``confidence`` over calibration and new rows. How many of m normal rows are below each calibration score has a
-            known distribution, which is drawn from (Song, Jin and Candès, 2026).
+            For each row: the bound if it and all rows that score at most as high are called outliers. All hold together with probability
+            ``confidence``, by draws from the joint distribution of normal rows' ranks (Song, Jin and Candès, 2026).
         """
         ordered, called = np.sort(scores), np.arange(1, len(scores) + 1)
         most = np.append(_most_below(len(self.calibration), len(scores), self.confidence, self.worth), len(scores))
@@ -100,7 +96,7 @@ class FalseAlarmBand:
 
     def _place(self, threshold: float | np.ndarray) -> np.ndarray:
         """The number of the bound at a threshold."""
-        if not self.by_score:
+        if self.scored_by == "models":
             raise ValueError('Several models score each row: pass p_value=…, not a score of theirs, or fit with method="split".')
         return np.searchsorted(self._places, np.searchsorted(self.calibration, threshold), side="right")
 

@@ -210,8 +210,9 @@ class SelectMixin(ThresholdMixin):
             (ConformalDetector with "cv" or "loo"), thresholds must be p-values.
         """
         held, final = calibrating(self), detector_of(self)
-        split, worth = getattr(final, "_is_split", getattr(final, "method_", "") == "split"), getattr(final, "calibration_worth_", 1.0)
-        return FalseAlarmBand(np.sort(held.scores), confidence, has_lower=split, by_score=not held.model.any(), worth=worth)
+        split = getattr(final, "_is_split", getattr(final, "method_", "") == "split")
+        by, worth = "models" if held.model.any() else "split" if split else "folds", getattr(final, "calibration_worth_", 1.0)
+        return FalseAlarmBand(np.sort(held.scores), confidence, scored_by=by, worth=worth)
 
     def _calibration_size(self) -> int:
         """The number of rows that calibrate."""
