@@ -237,9 +237,9 @@ def test_a_csv_file_is_the_table_of_its_arrays(data, tmp_path):
     ("text", "said"),
     [
         ("a,b\n1,2\n", "it has the columns a, b, and no column y"),
-        ("a,y\nred,1\n", "could not convert string to float: 'red'"),
+        ("a,y\nred,1\n", "holds 0 normal rows and 1 outliers"),
         ("a,y\n" + "1,0\n" * 9 + ",1\n", "nan in row 9, column 0 of X"),
-        ("a,y\n" + "1,0\n" * 9 + "2,2\n", "the label 2 in y"),
+        ("a,y\n" + "1,0\n" * 9 + "2,2\n", "the label 2.0 in y"),
         ("", "not a table"),
     ],
 )
@@ -248,6 +248,27 @@ def test_a_csv_file_that_is_not_a_table_is_refused(tmp_path, text, said):
     with pytest.raises(DataError, match=said) as caught:
         tables.read_table(tmp_path / "bad.csv")
     assert "bad.csv" in str(caught.value)
+
+
+def test_a_csv_file_as_people_have_it_is_the_table_of_its_plain_numbers(tmp_path):
+    """Semicolons, decimal commas, a category, and labels in words: the oracle is the table written by hand."""
+    rng = np.random.default_rng(0)
+    x, colour, kind = rng.normal(size=40), rng.choice(["blue", "red"], 40), np.where(np.arange(40) % 8 == 3, "weed", "wheat")
+    frame = pd.DataFrame({"x": [f"{value:.3f}".replace(".", ",") for value in x], "colour": colour, "kind": kind})
+    frame.to_csv(tmp_path / "seeds.csv", sep=";", index=False)
+    (source,) = tables.find_tables(tmp_path, labels="kind=wheat")
+    found = source.read()
+    np.testing.assert_allclose(found.X, np.column_stack([x.round(3), colour == "blue", colour == "red"]), atol=1e-12)
+    np.testing.assert_array_equal(found.is_outlier, kind == "weed")
+    command = ["benchmark", "--data-dir", str(tmp_path), "--labels", "kind=wheat", "--methods", "knn1", "--seeds", "1"]
+    told = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "out")])
+    assert told.exit_code == 0, told.output
+    with pytest.raises(DataError, match="no column kind2"):
+        tables.read_table(tmp_path / "seeds.csv", "kind2=wheat")
+    frame.loc[5, "kind"] = ""
+    frame.to_csv(tmp_path / "seeds.csv", sep=";", index=False)
+    with pytest.raises(DataError, match="the label nan"):
+        tables.read_table(tmp_path / "seeds.csv", "kind=wheat")
 
 
 class Trap:

@@ -377,9 +377,7 @@ def test_lines_above_a_header_are_counted_whatever_its_cells_hold(tmp_path):
 
 def test_a_point_that_may_separate_thousands_is_said(tmp_path):
     (tmp_path / "d.csv").write_text("line;count\n" + "".join(f"L{i % 3};15.{400 + i}\n" for i in range(40)), encoding="utf-8")
-    assert "15.400 is read with a decimal point, because no cell decides it. --decimal , reads 15400." in run(
-        "fit d.csv --out m.rk", tmp_path
-    )
+    assert "15.400 is read with a decimal point: no cell decides it. --decimal , reads 15400." in run("fit d.csv --out m.rk", tmp_path)
     run("fit d.csv --out comma.rk --decimal ,", tmp_path)
     assert [load_table_model(tmp_path / name).columns[1].minimum for name in ("m.rk", "comma.rk")] == [15.4, 15400.0]
     assert "decimal point" not in run("score comma.rk d.csv --out s.csv", tmp_path)

@@ -45,13 +45,8 @@ Results = Annotated[Path, typer.Argument(help="Folder of a run.")]
 
 @app.command()
 def benchmark(
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder of tables: .csv of numbers with a column y (1: outlier); .npz of X, y, or train, test, test_labels; "
-            "else ADBench's, by download."
-        ),
-    ] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder of tables, .csv or .npz; else ADBench's, by download.")] = None,
+    labels: Annotated[str, typer.Option(help="Of .csv tables: COLUMN=VALUE of normal rows; else a column y (1: outlier).")] = "",
     embedded: Annotated[bool, typer.Option("--embedded", help="17 small tables that need no download, in about a minute.")] = False,
     tables: Annotated[str, typer.Option(help="Tables, separated by commas; all by default.")] = "",
     methods: Annotated[str, typer.Option(help="Methods, separated by commas, such as auto,svdd,dte-np; all by default.")] = "",
@@ -68,7 +63,7 @@ def benchmark(
     """Compare detectors that learn from normal rows only. Writes rows.csv, summary.csv and benchmark.md."""
     from ..experiments.benchmark.runner import Settings, run
 
-    settings = Settings(names(tables), names(methods), seeds, max_train_rows, max_test_rows, embedded)
+    settings = Settings(names(tables), names(methods), seeds, max_train_rows, max_test_rows, embedded, labels)
     with clear_errors(RESUMES):
         facts = with_progress("benchmark", lambda progress: run(settings, out, jobs=jobs, data_dir=data_dir, progress=progress))
         _report(out, facts)

@@ -39,6 +39,7 @@ class Settings:
     max_train_rows: int | None = None
     max_test_rows: int | None = None
     embedded: bool = False
+    labels: str = ""  # of .csv tables: the column, and its value for normal rows
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def run(settings: Settings, out: StrPath, *, data_dir: StrPath | None = None, **
         given = getattr(settings, name)
         if given is not None and given < least:
             raise ValueError(f"{name}={given} is too small: the minimum is {least}.")
-    sources = tables.chosen(tables.find_tables(data_dir, settings.embedded), settings.tables)
+    sources = tables.chosen(tables.find_tables(data_dir, settings.embedded, settings.labels), settings.tables)
     compared, notes = methods.chosen(settings.methods)
     splits = [(source.name, seed) for source in sources for seed in range(1 if source.fixed else settings.seeds)]
     units = [Unit(*split, method.key) for split in splits for method in compared]

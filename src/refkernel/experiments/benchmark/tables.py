@@ -18,6 +18,10 @@ from ..._core.types import StrPath
 from ...datasets.published import ADBENCH
 from ...datasets.tasks import embedded_data, list_tasks
 from ...exceptions import DataError
+from ...tabular.readers import ReadOptions, open_table, read_whole
+from ...tabular.readers.values import numbers
+from ...tabular.summary import label_kinds
+from ...tabular.typed import learn
 
 LEAST_TRAINING_ROWS = 4
 MAX_TRAIN_ROWS = 5_000
@@ -89,13 +93,13 @@ def make_split(table: Table, seed: int, max_train: int | None = None, max_test: 
     return Split(scaler.transform(raw_train), scaler.transform(raw_test), raw_train, raw_test, table.is_outlier[test], seed)
 
 
-def find_tables(data_dir: StrPath | None = None, embedded: bool = False) -> list[Source]:
+def find_tables(data_dir: StrPath | None = None, embedded: bool = False, labels: str = "") -> list[Source]:
     """The embedded tables; otherwise the first found of ``data_dir``, ``$REFKERNEL_DATA/adbench`` and ADBench's download."""
     if embedded:
         if data_dir is not None:
             raise ValueError(f"data_dir={str(data_dir)!r} and --embedded exclude each other: pass one of them.")
         return _embedded()
-    return sorted((_of_file(path) for path in _paths(data_dir)), key=lambda source: source.name.lower())
+    return sorted((_of_file(path, labels) for path in _paths(data_dir)), key=lambda source: source.name.lower())
 
 
 def chosen(sources: list[Source], names: tuple[str, ...]) -> list[Source]:
@@ -107,18 +111,18 @@ def chosen(sources: list[Source], names: tuple[str, ...]) -> list[Source]:
     return [known[name.lower()] for name in dict.fromkeys(names)] if names else sources
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path, labels: str = "") -> Table:
     """The table of a .csv or .npz file. Labels are 1 for outliers, 0 for normal rows. Nothing in it is ever unpickled."""
     try:
-        names, arrays = (FREE, _csv(path)) if path.suffix == ".csv" else _npz(path)
-        *rows, labels = arrays
+        names, arrays = (FREE, _csv(path, labels)) if path.suffix == ".csv" else _npz(path)
+        *rows, kinds = arrays
         rows = [np.asarray(X, dtype=np.float64) for X in rows]
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
         raise DataError(
-            f"{path} is not a table: {error}. It must be a .csv file of numbers with a column y (1: outlier, 0: normal), a .npz file with "
+            f"{path} is not a table: {error}. It must be a .csv file with a column y (1: outlier, 0: normal) or --labels, a .npz file with "
             "numbers X (rows × columns) and y, or one with a fixed split: train (normal rows), test and test_labels."
         ) from error
-    y = labels.ravel()
+    y = kinds.ravel()
     _check(path, names, rows, y)
     return Table(rows[-1], y == 1, rows[0] if names == FIXED else None)
 
@@ -129,11 +133,15 @@ def _npz(path: Path) -> tuple[tuple[str, ...], list[np.ndarray]]:
         return names, [arrays[name] for name in names]
 
 
-def _csv(path: Path) -> list[np.ndarray]:
-    frame = pd.read_csv(path)
-    if "y" not in frame:
-        raise ValueError(f"it has the columns {named(frame.columns)}, and no column y")
-    return [frame.drop(columns="y").to_numpy(), frame["y"].to_numpy()]
+def _csv(path: Path, labels: str) -> list[np.ndarray]:
+    """Numbers, dates in seconds, and a column of 0 and 1 for each category; labels by a column y, or by "column=value of normal rows"."""
+    name, _, normal = (labels or "y=").partition("=")
+    frame = read_whole(table := open_table(path, ReadOptions()))
+    if name not in frame:
+        raise ValueError(f"it has the columns {named(frame.columns)}, and no column {name}")
+    _, rows = learn(frame.drop(columns=name), table.marks, (), [])
+    y = np.array([np.nan, 0.0, 1.0])[label_kinds(frame[name], normal)] if labels else numbers(frame[name], table.marks).values
+    return [pd.get_dummies(rows, dtype=float).to_numpy(dtype=np.float64), y]
 
 
 def _check(path: StrPath, names: tuple[str, ...], rows: list[np.ndarray], y: np.ndarray) -> None:
@@ -170,14 +178,14 @@ def _paths(data_dir: StrPath | None) -> list[Path]:
     ]
 
 
-def _of_file(path: Path) -> Source:
+def _of_file(path: Path, labels: str) -> Source:
     """The table of a file, named without the number that ADBench puts first."""
     number, _, rest = path.stem.partition("_")
     name = rest if number.isdigit() and rest else path.stem
     with path.open("rb") as file:
         digest = file_digest(file, "sha256").hexdigest()[:16]
     fixed = zipfile.is_zipfile(path) and f"{FIXED[0]}.npy" in zipfile.ZipFile(path).namelist()
-    return Source(name, digest, functools.partial(read_table, path), fixed)
+    return Source(name, digest, functools.partial(read_table, path, labels), fixed)
 
 
 def _embedded() -> list[Source]:

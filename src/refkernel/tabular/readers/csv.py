@@ -61,8 +61,7 @@ class CsvTable(Table):
         if self.delimiter == ";" and not self.marks.is_decided and not options.wanted:
             cells = (cell for line, row in rows if line > self._header_lines for cell in row)
             for cell in islice(filter(POINT.fullmatch, cells), 1):
-                text = f"{cell} is read with a decimal point, because no cell decides it."
-                self.notes.append(f"{text} --decimal , reads {cell.replace('.', '')}.")
+                self.notes.append(f"{cell} is read with a decimal point: no cell decides it. --decimal , reads {cell.replace('.', '')}.")
 
     def blocks(self) -> Iterator[pd.DataFrame]:
         """The rows, in their order."""

@@ -307,7 +307,7 @@ def are_days_in_digits(column: pd.Series) -> bool:
     if not is_text(column) or DIGITS.fullmatch(next((cell for cell in column if isinstance(cell, str) and cell), "")) is None:
         return False
     found = {cell for cell in texts(column) if cell == cell}
-    return len(found) > 1 and all(map(DIGITS.fullmatch, found))
+    return len(found) > 1 and all(map(DIGITS.fullmatch, found)) and not dates(np.array(sorted(found), dtype=object), "ISO8601")[1].any()
 
 
 def dates(cells: np.ndarray, form: str) -> tuple[np.ndarray, np.ndarray]:
