@@ -728,6 +728,7 @@ class TestCommands:
         Path("wrong.csv").write_text("watched_row\n3\nabc\n")
         Path("empty.csv").write_text("watched_row,x\n,1\n")
         detector.with_false_alarm_rate(0.1).save("other.rk")
+        rk.save(rk.AutoDetector().fit(table()[["temperature"]]), "plain.rk")
         table(9, 1, 900).drop(columns="when").to_csv("nodate.csv", index=False)
         table(9, 1, 900).assign(when=lambda frame: frame["when"].where(frame.index != 1)).to_csv("hole.csv", index=False)
         run("watch", "model.rk", "day1.csv", "--state", "plant.state", "--out", "flagged.csv", code=3)
@@ -736,6 +737,7 @@ class TestCommands:
             (("watch", "model.rk", "day2.csv", "--state", "model.rk", "--out", "flagged.csv"), "would be lost"),
             (("watch", "model.rk", "day2.csv", "--state", "day0.csv", "--out", "flagged.csv"), "not a zip archive"),
             (("review", "plant.state"), "--no-anomalies"),
+            (("watch", "plain.rk", "day2.csv", "--state", "new.state", "--out", "flagged.csv"), "plain.rk holds no TableDetector"),
             (("review", "plant.state", "--undo"), "no review to go back to"),
             (("review", "plant.state", "--no-anomalies", "--out", "plant.state"), "Choose another name"),
             (("review", "plant.state", "--anomalies", "wrong.csv"), "column watched_row: could not convert string to float: 'abc'"),

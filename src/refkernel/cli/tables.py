@@ -214,15 +214,15 @@ def inspect(
     model: Annotated[Path, typer.Argument(help="A file of refkernel fit, or a state of refkernel watch.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print an audit instead, in JSON: see the guide on deployment.")] = False,
 ) -> None:
-    """Say what a model is and what it was trained on; of a state, also what happened since."""
+    """Say what a model is and what it was trained on. Of a state, say also what happened since."""
     with clear_errors():
-        from ..export.files import read_about
+        from ..export.files import open_model
         from ..tabular.card import audit
-        from ..tabular.monitor import load_state
         from ..tabular.scoring import SavedModel, load_table_model
 
-        monitor: Any = load_state(model) if read_about(model)["model"].endswith(".Monitor") else None
-        saved = load_table_model(model) if monitor is None else SavedModel(model, monitor.detector_)
+        opened = open_model(model)
+        monitor: Any = opened.model if hasattr(opened.model, "kept_") else None
+        saved = load_table_model(model, opened) if monitor is None else SavedModel(model, monitor.detector_)
         facts: Any = audit(saved.model, monitor)
         if as_json:
             return typer.echo(json.dumps({"model_file": str(model), **facts}, indent=1, allow_nan=False))

@@ -45,6 +45,8 @@ def watch(
         check_writable(out, data, model, state)
         with _alone(state):
             given: Any = load_table_model(model).model
+            if not hasattr(given.encoder_, "kinds_"):
+                raise ValueError(f"{model} holds no TableDetector: make it with refkernel fit, or watch it in Python by rk.Monitor.")
             monitor = load_state(state, given) if state.exists() else Monitor(given, 0.05 if level is None else level, window=window)
             asked = [("--level", level, monitor.level), ("--window", window, monitor._begun().window_)]
             table = SavedModel(model, monitor.detector_).open(data, options)

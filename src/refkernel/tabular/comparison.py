@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.validation import safe_indexing
-from ..detectors.calibration.base import calibrating
 from ..detectors.calibration.promise import ROUNDING, needed_samples
 from ..detectors.explain import explain
 from .frames import as_frame
@@ -72,14 +71,14 @@ def reasons_of(model: Any, X: Any, count: int) -> Sequence[Sequence[Any]]:
 
 
 def _answers(model: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Labels and p-values of rows; these are NaN for a model that no rows calibrate."""
+    """Labels and p-values of rows; these are NaN for a model that has none."""
     check_is_fitted(model)
-    labels, p_values = np.asarray(model.predict(X)) if len(X) else np.empty(0, dtype=int), np.full(len(X), np.nan)
+    if not len(X):
+        return np.empty(0, dtype=int), np.empty(0)
     try:
-        calibrating(model)
-    except ValueError:
-        return labels, p_values
-    return labels, model.p_values(X) if len(X) else p_values
+        return np.asarray(model.predict(X)), model.p_values(X)
+    except AttributeError:
+        return np.asarray(model.predict(X)), np.full(len(X), np.nan)
 
 
 def backtest(p: np.ndarray, when: np.ndarray, calibrate: int) -> list[dict[str, Any]]:

@@ -458,8 +458,7 @@ class Monitor(BaseEstimator):
         """An episode in a line."""
         rows = f"rows {episode.first} to {episode.last}, {episode.flagged} flagged" if episode.flagged > 1 else f"row {episode.first}"
         when = " to ".join(dict.fromkeys(map(Normal(is_date=self.dated_).written, episode.times)))
-        reasons = f": {'; '.join(episode.reasons)}" if episode.reasons else ""
-        return f"{rows}{f' ({when})' if when else ''}, p = {episode.p_value:.2g}{reasons}"
+        return f"{rows}{f' ({when})' if when else ''}, p = {episode.p_value:.2g}{': ' * bool(episode.reasons)}{'; '.join(episode.reasons)}"
 
 
 def load_state(path: Path, detector: Any = None) -> Monitor:

@@ -109,9 +109,9 @@ class PlainColumns:
         return self.read(X).encoded
 
 
-def load_table_model(path: Path) -> SavedModel:
-    """The model in a file: a TableDetector, or another model that was fitted on a data frame."""
-    saved = open_model(path)
+def load_table_model(path: Path, opened: Any = None) -> SavedModel:
+    """The model in a file, which may have been opened: a TableDetector, or another model that was fitted on a data frame."""
+    saved = opened or open_model(path)
     model, names = saved.model, getattr(saved.model, "feature_names_in_", None)
     if isinstance(model, TableDetector):
         return SavedModel(Path(path), model)
