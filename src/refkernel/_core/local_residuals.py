@@ -145,3 +145,20 @@ def normal_scores(X: np.ndarray, start: np.ndarray, at: np.ndarray, score: np.nd
                     else:
                         low = middle
                 Z[i, j] = score[low] + (score[high] - score[low]) * ((x - at[low]) / (at[high] - at[low]))
+
+
+@entry
+@njit()
+def unseen(X: np.ndarray, start: np.ndarray, at: np.ndarray, near: np.ndarray, evidence: np.ndarray, Z: np.ndarray) -> None:
+    """Fill Z with a column's evidence where no value seen, at[start[j] : start[j + 1]], is as near as near[j]; else with 0. Mutates Z."""
+    for i in range(len(X)):
+        for j in range(X.shape[1]):
+            x, low, high, end = X[i, j], start[j], start[j + 1], start[j + 1]
+            while low < high:
+                middle = (low + high) // 2
+                if at[middle] < x:
+                    low = middle + 1
+                else:
+                    high = middle
+            is_far = (low == end or at[low] - x > near[j]) and (low == start[j] or x - at[low - 1] > near[j])
+            Z[i, j] = evidence[j] if is_far else 0.0

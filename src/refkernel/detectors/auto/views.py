@@ -11,7 +11,7 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 from ..._core.blocks import in_blocks
 from ..._core.distances import squared_norms
 from ..._core.file_rules import Array, Number, Part, Rule
-from ..._core.local_residuals import normal_scores
+from ..._core.local_residuals import normal_scores, unseen
 from ..._core.threads import one_blas_thread
 
 CONSTANT = 1e-9  # A column whose range is below this share of its size (at least 1) is constant
@@ -268,7 +268,7 @@ class Unseen(BaseEstimator):
     _file_rules: ClassVar[dict[str, Rule]] = {
         "start_": Array(("e",), lowest=0),
         "at_": Array(("t",)),
-        "evidence_": Array(("d",)),
+        **dict.fromkeys(("near_", "evidence_"), Array(("d",))),
     }
 
     def _file_problem(self, sizes: dict[str, int]) -> str | None:
@@ -285,24 +285,21 @@ class Unseen(BaseEstimator):
     def fit(self, X: np.ndarray, columns: Columns) -> Self:
         """Collect the values of the columns in which they repeat."""
         n, d = X.shape
-        self.evidence_, at = np.zeros(d), []
+        self.evidence_, self.near_, at = np.zeros(d), np.zeros(d), []
         for j in range(d):
             values, count = np.unique(as_single(X[:, j]), return_counts=True)
             once = np.count_nonzero(count == 1)
             repeats = once <= MOST_SEEN_ONCE * n
             self.evidence_[j] = -np.log((once + 1.0) / (n + 1.0)) if repeats else 0.0
+            self.near_[j] = EQUAL * np.abs(values).max()
             at.append(values if repeats else values[:0])
         self.start_, self.at_ = np.cumsum([0, *map(len, at)]), np.concatenate(at).astype(np.float64)
         return self
 
     def transform(self, X: np.ndarray) -> np.ndarray:
         """The evidence of each cell (n × columns)."""
-        Z = np.zeros(X.shape)
-        for j in np.flatnonzero(self.evidence_):
-            at, x = self.at_[self.start_[j] : self.start_[j + 1]], X[:, j]
-            above = np.searchsorted(at, x, side="right")
-            away = np.minimum(np.abs(x - at[np.maximum(above - 1, 0)]), np.abs(x - at[np.minimum(above, at.size - 1)]))
-            Z[:, j] = np.where(away <= EQUAL * np.abs(at).max(), 0.0, self.evidence_[j])
+        Z = np.empty(X.shape)
+        unseen(np.ascontiguousarray(X), self.start_, self.at_, self.near_, self.evidence_, Z)
         return Z
 
     def _graph(self, op: Any, X: Any) -> Any:
@@ -311,7 +308,7 @@ class Unseen(BaseEstimator):
             at, x = self.at_[self.start_[j] : self.start_[j + 1]], op.columns(X, np.array([j]))
             above = op.rows_below(at, x)
             away = op.Min(*(op.Abs(op.Sub(x, op.Gather(values, above, axis=0))) for values in (np.r_[at[0], at], np.r_[at, at[-1]])))
-            is_far = op.Greater(away, op.numbers(EQUAL * np.abs(at).max()))
+            is_far = op.Greater(away, op.numbers(self.near_[j]))
             found.append(op.Where(is_far, op.numbers(self.evidence_[j]), op.numbers(0.0)))
         return op.Concat(*found, axis=1)
 
