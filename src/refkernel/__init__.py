@@ -75,6 +75,7 @@ __all__ = [
     "to_onnx",
     "windows",
 ]
+__dir__ = [*__all__, "__version__"].copy
 
 _HOMES = {
     "classifiers": ("ESVDD", "SVDD", "OneClassSVM"),
@@ -129,7 +130,3 @@ def _installed_version() -> str:
         return version("refkernel")
     except PackageNotFoundError:
         return "0+unknown"  # the sources are on the path, and nothing is installed
-
-
-def __dir__() -> list[str]:
-    return [*__all__, "__version__"]

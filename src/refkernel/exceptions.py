@@ -3,6 +3,7 @@
 import unicodedata
 
 __all__ = ["DataError", "DegenerateSolutionWarning", "DownloadError", "FarSamplesWarning", "ModelFileError", "ResultsError", "TableError"]
+__dir__ = __all__.copy
 
 
 class DegenerateSolutionWarning(UserWarning):
@@ -57,7 +58,3 @@ class DataError(OSError):
 
 class DownloadError(DataError):
     """A data file could not be downloaded."""
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from ._core.validation import OUTLIER
 
 __all__ = ["gmean_score", "gmean_scorer", "tpr_at_tnr_score", "tpr_at_tnr_scorer", "true_rates"]
+__dir__ = __all__.copy
 
 
 def true_rates(y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> tuple[float, float]:

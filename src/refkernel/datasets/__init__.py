@@ -12,3 +12,4 @@ from ..exceptions import DataError, DownloadError
 from .tasks import N_SPLITS, Split, Task, list_tasks, load_task
 
 __all__ = ["N_SPLITS", "DataError", "DownloadError", "Split", "Task", "list_tasks", "load_task"]
+__dir__ = __all__.copy

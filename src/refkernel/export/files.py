@@ -35,6 +35,7 @@ from .schema import check_schema, nodes, unknown_names
 from .sealed import ABOUT_ENTRY, FORMAT, SCHEMA_ENTRY, SealedFile, description, reading, seal
 
 __all__ = ["ModelFileError", "known_types", "load", "read_about", "save"]
+__dir__ = __all__.copy
 
 
 class SavedModel(NamedTuple):

@@ -25,3 +25,4 @@ __all__ = [
     "Sum",
     "as_kernel",
 ]
+__dir__ = __all__.copy

@@ -18,3 +18,4 @@ from .source import is_source as is_source
 from .source import open_source
 
 __all__ = ["open_source"]
+__dir__ = __all__.copy

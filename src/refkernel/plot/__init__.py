@@ -13,3 +13,4 @@ from .series import SeriesDisplay
 from .spectrum import SpectrumDisplay
 
 __all__ = ["DecisionRegionDisplay", "ExplanationDisplay", "PathDisplay", "ScoreDistributionDisplay", "SeriesDisplay", "SpectrumDisplay"]
+__dir__ = __all__.copy

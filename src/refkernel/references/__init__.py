@@ -40,3 +40,4 @@ __all__ = [
     "as_strategy",
     "case",
 ]
+__dir__ = __all__.copy

@@ -26,3 +26,4 @@ __all__ = [
     "SwappedColumns",
     "as_pseudo_outliers",
 ]
+__dir__ = __all__.copy

@@ -140,6 +140,7 @@ def build_page(folder: StrPath) -> Path:
     write_text(Path(folder) / "summary.csv", table.to_csv(index=False, lineterminator="\n"))
     found, settings = compare_with(means, tested), run.get("settings", {})
     shown = [name for name in HEADINGS if name in table]
+    where = [[which, n, f"{better} of {n}", signed(mean, error)] for which, n, better, mean, error in margins_by_size(rows, tested)]
     return write_markdown(
         Path(folder) / "benchmark.md",
         __package__,
@@ -153,7 +154,7 @@ def build_page(folder: StrPath) -> Path:
         tested=tested,
         chosen_after=tested != METHODS["auto"].name,
         yardstick=YARDSTICK,
-        where=_where(margins_by_size(rows, tested)),
+        where=markdown_table(["Tables of", "tables", "better", "margin"], where) if where else "",
         tests=comparison_table(found, unit="Tables") if found else "",
         promises=_promises(rows),
         by_table=_by_table(rows, means, list(table["method"])) if len(means) <= MOST_NAMED else "",
@@ -197,11 +198,6 @@ def cell_text(name: str, row: dict[Hashable, Any]) -> str:
     if name.endswith("margin"):
         return "" if row["method"] == YARDSTICK else signed(value, error)
     return f"{value:.{DECIMALS[name]}f}" if name in DECIMALS else value_text(value, error)
-
-
-def _where(found: list[tuple[str, int, int, float, float]]) -> str:
-    lines = [[which, n, f"{better} of {n}", signed(mean, error)] for which, n, better, mean, error in found]
-    return markdown_table(["Tables of", "tables", "better", "margin"], lines) if lines else ""
 
 
 def _promises(rows: pd.DataFrame) -> str:
