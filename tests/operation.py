@@ -1,6 +1,7 @@
-"""Simulations of a detector in operation: false alarms, delays, reviews, suspects.
+"""Simulations of a detector in operation: false alarms, delays, a changed column, reviews, suspects.
 
-``python tests/operation.py`` runs all of them (15 minutes) and writes docs/measured/operation.md; tests/test_monitor.py takes short forms.
+``python tests/operation.py`` runs all of them (20 minutes) and writes docs/measured/operation.md; with "A changed column" after the
+number of runs it measures this part, and leaves the others on the page as they are. tests/test_monitor.py takes short forms.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from scipy.stats import beta, ks_2samp
 from sklearn.pipeline import make_pipeline
 
@@ -66,10 +68,7 @@ def delay(method: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray], n:
         scores = stream(rng, kind, size, at, rows)
         hit = np.flatnonzero(method(rng.normal(size=n), scores, rng.random(scores.size)))
         delays.append(hit[0] + 1 - at if hit.size else np.inf)
-    later = np.array([each for each in delays if each > 0])
-    median = np.median(later)
-    share = np.isfinite(later).mean()
-    return ("never" if np.isinf(median) else f"{median:.0f}") + ("" if share == 1 else f" ({share:.0%})")
+    return _delay_in_words(np.array([each for each in delays if each > 0]))
 
 
 def ours(calibration: np.ndarray, scores: np.ndarray, draws: np.ndarray) -> np.ndarray:
@@ -163,6 +162,40 @@ def moving(rng: np.random.Generator, row: np.ndarray) -> np.ndarray:
     return rng.normal(size=(row.size, 3)) + 0.8 * (1 - np.exp(-row[:, None] / 200.0))
 
 
+def column_delays(d: int, shift: float, runs: int, at: int = 500, rows: int = 1_500, batch: int = 100) -> tuple[list[str], float]:
+    """What a shift of one of d correlated columns does to a TableDetector of 500 rows: delays in words, and the share of batches that warn.
+
+    The rows come in batches. Delays are those of the alarm of ``Monitor`` and of the batch in which ``drifted_`` names the column. Before
+    the change, an alarm or a name is an error, and such runs are left out of its median.
+    """
+    found = []
+    for run in range(runs):
+        rng = np.random.default_rng([run, d])
+        mixed = rng.normal(size=(500 + at + rows, d)) + rng.normal(size=(500 + at + rows, 1))
+        mixed[500 + at :, 0] += shift * np.sqrt(2.0)
+        frame = pd.DataFrame(mixed, columns=[f"x{j}" for j in range(d)])
+        detector = rk.TableDetector().fit(frame[:500])
+        monitor = rk.Monitor(detector)
+        for first in range(500, len(frame), batch):
+            monitor.update(frame[first : first + batch])
+        evidence = ConformalMartingale(detector.calibration_).add(*_scores_and_draws(monitor, detector, frame[500:]))
+        alarm = np.flatnonzero(evidence >= -np.log(LEVEL))
+        found.append([alarm[0] + 1 if alarm.size else np.inf, monitor.drifted_.get("x0", np.inf), len(set(monitor.drifted_) - {"x0"}) > 0])
+    delays = np.array(found, dtype=np.float64)
+    return [_delay_in_words(delays[delays[:, j] > at, j] - at) for j in (0, 1)], float(delays[:, 2].mean())
+
+
+def _scores_and_draws(monitor: rk.Monitor, detector: rk.TableDetector, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """What the monitor bets on, row by row."""
+    return detector.score_samples(frame), monitor._draws(0, len(frame))[:, 1]
+
+
+def _delay_in_words(delays: np.ndarray) -> str:
+    """The median, and the share that is finite unless all are."""
+    median, share = np.median(delays), np.isfinite(delays).mean()
+    return ("never" if np.isinf(median) else f"{median:.0f}") + ("" if share == 1 else f" ({share:.0%})")
+
+
 def reviewed(detector: str, runs: int, window: int = PERIOD) -> np.ndarray:
     """Shares of new normal rows that are rejected after three periods: unreviewed, and after a review of each (runs × 2)."""
     found = []
@@ -196,39 +229,31 @@ def trimmed(runs: int, n: int = 400, hidden: float = 0.05, k: int = 20) -> np.nd
 
 CASES = [(kind, size, at) for kind, size in (("shift", 0.5), ("shift", 1.0), ("drift", 1.0)) for at in (0, 1_000)]
 
-PAGE = """# A detector in operation, by simulation
+HEAD = """# A detector in operation, by simulation
 
 `python tests/operation.py` writes this page.
-
-## False alarms
-
+"""
+PARTS = {
+    "False alarms": """\
 Share of {runs:,} runs with an alarm, ever, within 5,000 rows, where nothing changes; at most 5 % are promised. The rows of
-AutoDetector, which folds calibrate, have 5 columns ({few:,} runs, 3,000 rows).
-
-{alarms}
-
-## Delays
-
+AutoDetector, which folds calibrate, have 5 columns ({few:,} runs, 3,000 rows).""",
+    "Delays": """\
 Rows from a change to the alarm: the median of {some:,} runs and, where not all of them find the change within 2,000 rows (drift: 3,000),
 the share that does. Scores are standard normal and fall by 0.5 or 1; the drift falls by 1 over 2,000 rows. The change begins at the
-first row, or after 1,000 normal ones. The level is 5 %.
-
-{delays}
-
-## Reviews
-
-Rejected new normal rows where 5 % are promised, after three periods of {period} rows in which the means of three columns rise by 0.8
-standard deviations, fast at first. There are 2 % of anomalies, which the reviews name; `window={period}`.
-
-{reviews}
-
-## Suspects
-
+first row, or after 1,000 normal ones. The level is 5 %.""",
+    "A changed column": """\
+One column of a table moves by a multiple of its standard deviation, after 500 normal rows: rows until the alarm of `Monitor`, and until
+`drifted_` names the column (rows come in batches of 100). The columns are normal, with correlations of 0.5; a TableDetector learnt from
+500 rows. Medians of {few:,} runs and, where not all of them find it within 1,500 rows, the share that does. In the last column, the share
+of runs in which `drifted_` named another column.""",
+    "Reviews": f"""\
+Rejected new normal rows where 5 % are promised, after three periods of {PERIOD} rows in which the means of three columns rise by 0.8
+standard deviations, fast at first. There are 2 % of anomalies, which the reviews name; `window={PERIOD}`.""",
+    "Suspects": """\
 Of 400 training rows, 5 % are hidden outliers. Half of the rows calibrate a ConformalDetector (ESVDD, split) at a rate of 5 %. What it
-rejects and catches before and after `with_outliers` of those among the 20 rows that `suspects` lists: means of {runs:,} runs.
-
-{suspects}
-"""
+rejects and catches before and after `with_outliers` of those among the 20 rows that `suspects` lists: means of {runs:,} runs.""",
+}
+"""What each part of the page measures."""
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -236,33 +261,63 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows])
 
 
-def main(runs: int) -> None:
-    """Simulate everything and write the page."""
-    few, some = max(runs // 10, 2), max(runs // 5, 2)
+def false_alarms(runs: int, few: int, some: int) -> str:
+    """How often nothing gives an alarm."""
     false = [[name, *(f"{alarms(draw, n, 5_000, runs):.1%}" for n in (50, 500))] for name, draw in SCORES.items()]
     false.append(["AutoDetector", *(f"{alarms_of_auto(n, 5, 3_000, few):.1%}" for n in (50, 500))])
-    print(false, file=sys.stderr, flush=True)
-    delays = []
+    return table(["scores", "50 calibration rows", "500"], false)
+
+
+def delays_of_methods(runs: int, few: int, some: int) -> str:
+    """How soon a change of the scores is found."""
+    found = []
     for n in (50, 200, 1_000):
         head = [f"{n:,} calibration rows", *(f"{kind} of {size:g} after {at:,}" for kind, size, at in CASES)]
-        delays.append(table(head, [[name, *(delay(method, n, *case, some) for case in CASES)] for name, method in METHODS.items()]))
-        print(delays[-1], file=sys.stderr, flush=True)
+        found.append(table(head, [[name, *(delay(method, n, *case, some) for case in CASES)] for name, method in METHODS.items()]))
+    return "\n\n".join(found)
+
+
+def changed_column(runs: int, few: int, some: int) -> str:
+    """How soon a change of one column is found."""
+    rows = []
+    for d in (3, 10):
+        for shift in (1.0, 2.0, 4.0):
+            (alarm, named), wrong = column_delays(d, shift, few)
+            rows.append([f"1 of {d} by {shift:g}", alarm, named, f"{wrong:.0%}"])
+    return table(["column", "rows until the alarm", "rows until it is named", "another is named"], rows)
+
+
+def reviews(runs: int, few: int, some: int) -> str:
+    """What reviews do for the rate."""
     rejected = {name: reviewed(name, count).mean(axis=0) for name, count in zip(DETECTORS, (runs, few), strict=True)}
-    reviews = [[name, *(f"{share:.1%}" for share in shares)] for name, shares in rejected.items()]
+    head = [f"({runs:,} and {few:,} runs)", "unreviewed", "reviewed"]
+    return table(head, [[name, *(f"{share:.1%}" for share in shares)] for name, shares in rejected.items()])
+
+
+def suspects(runs: int, few: int, some: int) -> str:
+    """What looking at suspicious rows does."""
     before, caught, after, caught_after = (f"{share:.1%}" for share in trimmed(runs).mean(axis=0))
-    page = PAGE.format(
-        runs=runs,
-        few=few,
-        some=some,
-        period=PERIOD,
-        alarms=table(["scores", "50 calibration rows", "500"], false),
-        delays="\n\n".join(delays),
-        reviews=table([f"({runs:,} and {few:,} runs)", "unreviewed", "reviewed"], reviews),
-        suspects=table(["", "normal rows rejected", "outliers caught"], [["before", before, caught], ["after", after, caught_after]]),
-    )
-    (Path(__file__).parent.parent / "docs" / "measured" / "operation.md").write_text(page, encoding="utf-8")
+    return table(["", "normal rows rejected", "outliers caught"], [["before", before, caught], ["after", after, caught_after]])
+
+
+MEASURE = dict(zip(PARTS, (false_alarms, delays_of_methods, changed_column, reviews, suspects), strict=True))
+
+
+def main(runs: int, *only: str) -> None:
+    """Simulate everything, or some parts, and write the page."""
+    page = Path(__file__).parent.parent / "docs" / "measured" / "operation.md"
+    few, some = max(runs // 10, 2), max(runs // 5, 2)
+    there = dict(part.split("\n", 1) for part in page.read_text(encoding="utf-8").split("\n## ")[1:])
+    parts = [HEAD]
+    for name, text in PARTS.items():
+        if only and name not in only:
+            parts.append(f"## {name}\n{there[name].rstrip()}\n")
+            continue
+        parts.append(f"## {name}\n\n{text.format(runs=runs, few=few, some=some)}\n\n{MEASURE[name](runs, few, some)}\n")
+        print(parts[-1], file=sys.stderr, flush=True)
+    page.write_text("\n".join(parts), encoding="utf-8")
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000, *sys.argv[2:])

@@ -100,6 +100,14 @@ def test_a_shift_of_one_deviation_is_found_within_some_rows(n, at, most):
     assert float(operation.delay(operation.ours, n, "shift", 1.0, at, 20).partition(" ")[0]) <= most
 
 
+def test_a_changed_column_gives_an_alarm_and_is_named():
+    """Two runs; the medians are in docs/measured/operation.md."""
+    (alarm, named), wrong = operation.column_delays(3, 4.0, 2)
+    assert float(alarm) <= 30
+    assert float(named) == 100
+    assert wrong == 0
+
+
 def test_folds_that_calibrate_give_no_more_alarms():
     """Rows that are scored by folds look less normal than new ones. 16 fits: more than 4 alarms happen once in 1,000 tests."""
     assert operation.alarms_of_auto(60, 3, 1_000, 16) <= 4 / 16
@@ -675,6 +683,10 @@ class TestCommands:
         alone = json.loads(run("inspect", "model.rk", "--json"))
         assert {key: alone[key] for key in detector.card_} == detector.card_
         assert (alone["operation"], alone["seed"], alone["settings"]["false_alarm_rate"]) == (None, 0, "0.05")
+        run("fit", "day0.csv", "--out", "shell.rk", "--time-column", "when", "--drop", "order")
+        assert "time column when (2026-01-17 16:00 … 2026-01-22 15:00)" in " ".join(run("inspect", "shell.rk").split())
+        shell = json.loads(run("inspect", "shell.rk", "--json"))
+        assert (shell["first_time"], shell["last_time"]) == ("2026-01-17 16:00", "2026-01-22 15:00")
         X = np.random.default_rng(0).normal(size=(60, 3))
         monitor = rk.Monitor(rk.AutoDetector().fit(X))
         monitor.update(X)
