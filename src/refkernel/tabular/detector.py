@@ -22,13 +22,14 @@ from ..detectors.auto import AutoDetector
 from ..detectors.calibration.base import CalibratedMixin, Calibrating, SelectMixin, calibrating, group_names
 from ..detectors.explain import Counterfactuals, Explanation, counterfactuals, explain
 from ..detectors.explain.explanation import Explainer
+from ..detectors.explain.normal import Normal
 from ..detectors.explain.reasons import Reason, row_reasons
 from ..export.sealed import mismatch
 from .card import CARD, PERCENT, facts, found_scores, group_facts, seen_rows, versions
-from .columns import CATEGORY, ColumnProfile
+from .columns import CATEGORY, DATE, ColumnProfile
 from .drift import Drift, DriftMonitor
 from .encoder import Rows, TableEncoder
-from .frames import check_names, times_of
+from .frames import check_names, kinds_of, times_of
 
 FORMATS = ("date_format", "unit", "decimal", "unit_above")  # what a profile says about cells in files
 READING: dict[str, Any] = {
@@ -162,7 +163,11 @@ class TableDetector(CalibratedMixin, BaseEstimator):
             raise ValueError("No column is left to learn from: all were dropped.")
         how: dict[str, Any] = {"time": times_of(frame, self.time_column)} if self.time_column else {}
         how |= {"groups": frame[self.group_column]} if self.group_column else {}
-        return self._fit(frame[names], y, dict.fromkeys(self.categorical, CATEGORY), how=how)
+        self._fit(frame[names], y, dict.fromkeys(self.categorical, CATEGORY), how=how)
+        if how.get("time") is not None:
+            written = Normal(is_date=kinds_of(frame[[self.time_column]], None)[0] == DATE).written
+            self.card_ |= {"first_time": written(how["time"].min()), "last_time": written(how["time"].max())}
+        return self
 
     def _fit(
         self,
