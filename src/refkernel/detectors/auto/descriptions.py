@@ -10,8 +10,10 @@ from sklearn.base import BaseEstimator, clone
 from ..._core.distances import moderate_unit
 from ..._core.file_rules import Array, Flag, Items, Part, Rule
 from ..local_references import LocalReferences, Near
-from .parts import KINDS, ROBUST_REFERENCES, VIEWS, ViewParts
+from .parts import KINDS, MANY, ROBUST_REFERENCES, VIEWS, ViewParts
 from .views import Columns, as_single, single_graph
+
+MOST_LEAVES = 100  # leaves that a row is a reference of, on average: splits end long before
 
 
 def keys(X: np.ndarray) -> list[bytes]:
@@ -23,6 +25,11 @@ class Description(BaseEstimator):
     """One view of the rows: its leaves and their references, and the parts that use them."""
 
     _file_rules: ClassVar[dict[str, Rule]] = {"view": Part(VIEWS), "references": Part(LocalReferences), "parts": Items(Part(KINDS))}
+
+    def _file_problem(self, sizes: dict[str, int]) -> str | None:
+        """Leaves with factors of their own are small."""
+        m = self.references.members_.shape[1]
+        return None if m <= MANY or not self._is_local else f"references has {m} of a leaf; at most {MANY} were expected"
 
     def __init__(self, view: Any, references: LocalReferences, parts: list[Any]) -> None:
         self.view = view
@@ -88,9 +95,10 @@ class Descriptions(BaseEstimator):
         views = [self.columns_.median_, *(described.view.size for described in self.described_)]
         if not self.described_ or any(np.size(view) != d for view in views):
             return f"described_ is not a list of views of {d} columns"
-        row = self.rows_[:1].astype(np.float64)
-        trees = [(described.references, described.view.transform(row).shape[1]) for described in self.described_]
-        fits = all(tree.members_.max() < n and (tree.column_ < columns).all() for tree, columns in trees)
+        trees = [(described.references, len(getattr(described.view, "V_", range(d - 1))) + 1) for described in self.described_]
+        fits = all(
+            tree.members_.max() < n and (tree.column_ < columns).all() and tree.members_.size <= MOST_LEAVES * n for tree, columns in trees
+        )
         return None if fits else f"described_ names rows or columns beyond the {n} × {d} of rows_"
 
     def __init__(self, units: np.ndarray | None = None, is_local: bool = True) -> None:
