@@ -7,6 +7,7 @@ import numpy as np
 
 from .._core.text import percent
 from ..detectors.explain.normal import Normal
+from ..exceptions import _printable
 from ..tabular.monitor import load_state
 from . import check_page
 
@@ -34,7 +35,7 @@ def operation_page(state: Path, out: Path) -> Path:
         __package__,
         "operation.html",
         styles=("style.css", "report.css"),
-        name=state.name,
+        name=_printable(state.name),
         monitor=monitor,
         charts=charts if len(x) else [],
         marks=left[np.isin(updates[:, 3], monitor.reviews_[:, 0])].tolist(),
