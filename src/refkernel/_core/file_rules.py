@@ -125,7 +125,7 @@ class Part(Rule):
         if missing and self.fitted:
             return f"lacks {missing}"
         found = getattr(value, "n_features_in_", None)
-        return None if found is None or "d" not in sizes or found == sizes["d"] else f"takes {found} features, not {sizes['d']}"
+        return None if found is None or found == sizes.setdefault("d", found) else f"takes {found} features, not {sizes['d']}"
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class LeftOutModels:
 
     _file_rules: ClassVar[dict[str, Rule]] = {
         "classifier": Part(BaseEstimator),
-        "landmarks": OrNone(Array(("m", "c"), sparse=True)),
+        "landmarks": OrNone(Array(("m", "d"), sparse=True)),
         "weights": Array(("k", "w")),
         "quadratic": Array(("k",)),
         "scores": Array(("n",)),
@@ -47,8 +47,6 @@ class LeftOutModels:
 
     def _file_problem(self, sizes: dict[str, int]) -> str | None:
         """Landmarks are rows for the classifier, each with its weights."""
-        if sizes.get("c", self.classifier.n_features_in_) != self.classifier.n_features_in_:
-            return f"landmarks has {sizes['c']} columns, not {self.classifier.n_features_in_}"
         expected = np.size(self.classifier._normal) if self.landmarks is None else sizes["m"] + 1
         return None if expected == sizes["w"] else f"weights has {sizes['w']} columns, not {expected}"
 

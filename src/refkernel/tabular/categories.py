@@ -52,11 +52,6 @@ class CategoryPart(BaseEstimator):
         return self
 
     @property
-    def rows(self) -> int:
-        """The training rows."""
-        return self.missing_ + sum(self.counts_)
-
-    @property
     def is_constant(self) -> bool:
         """Whether all training rows agree: then nothing is encoded."""
         return len(self.levels_) == 1 and not self.missing_

@@ -306,7 +306,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         )
         if not fits:
             return "parts_ does not fit the kinds of the columns"
-        return None if all(np.all(part.rows == self.rows_) for part in self.parts_) else f"rows_ is {self.rows_}; parts_ counted others"
+        rows = [
+            part.missing_ + (sum(part.counts_) if part.kind == CATEGORY else part.at_most_[np.cumsum(part.knot_counts_) - 1])
+            for part in self.parts_
+        ]
+        return None if (np.hstack(rows) == self.rows_).all() else f"rows_ is {self.rows_}; parts_ counted others"
 
     def _graph(self, op: Any, X: Any) -> Any:
         """``transform`` in double precision, of one input for each column; see ``export.onnx_graph``."""

@@ -95,11 +95,6 @@ class NumbersPart(BaseEstimator):
         rise = all((np.diff(found, prepend=0)[inside] >= 0).all() for found in (self.knots_, self.below_, self.at_most_))
         return None if rise else "knots_, below_ and at_most_ do not rise within each column"
 
-    @property
-    def rows(self) -> np.ndarray:
-        """The training rows, as each column counts them."""
-        return self.missing_ + self.at_most_[np.cumsum(self.knot_counts_) - 1]
-
     def _alone(self, values: np.ndarray) -> np.ndarray:
         """True for rows without which a column would be constant."""
         differs = np.abs(values - self.median_) > self._tolerance

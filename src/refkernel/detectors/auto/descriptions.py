@@ -26,11 +26,6 @@ class Description(BaseEstimator):
 
     _file_rules: ClassVar[dict[str, Rule]] = {"view": Part(VIEWS), "references": Part(LocalReferences), "parts": Items(Part(KINDS))}
 
-    def _file_problem(self, sizes: dict[str, int]) -> str | None:
-        """Leaves with factors of their own are small."""
-        m = self.references.members_.shape[1]
-        return None if m <= MANY or not self._is_local else f"references has {m} of a leaf; at most {MANY} were expected"
-
     def __init__(self, view: Any, references: LocalReferences, parts: list[Any]) -> None:
         self.view = view
         self.references = references
@@ -95,11 +90,14 @@ class Descriptions(BaseEstimator):
         views = [self.columns_.median_, *(described.view.size for described in self.described_)]
         if not self.described_ or any(np.size(view) != d for view in views):
             return f"described_ is not a list of views of {d} columns"
-        trees = [(described.references, len(getattr(described.view, "V_", range(d - 1))) + 1) for described in self.described_]
-        fits = all(
-            tree.members_.max() < n and (tree.column_ < columns).all() and tree.members_.size <= MOST_LEAVES * n for tree, columns in trees
-        )
-        return None if fits else f"described_ names rows or columns beyond the {n} × {d} of rows_"
+        for described in self.described_:
+            tree, columns = described.references, len(getattr(described.view, "V_", range(d - 1))) + 1
+            most = MANY if described._is_local else n  # factors take the square of it
+            if tree.members_.max() >= n or (tree.column_ >= columns).any() or tree.members_.shape[1] > most:
+                return f"described_ names rows or columns beyond the {n} × {d} of rows_, or more than {most} references for a leaf"
+            if tree.members_.size > MOST_LEAVES * n:
+                return f"described_ has {len(tree.members_)} leaves; {n} rows have fewer"
+        return None
 
     def __init__(self, units: np.ndarray | None = None, is_local: bool = True) -> None:
         self.units = units
