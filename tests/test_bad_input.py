@@ -1,5 +1,10 @@
 """Bad input: a clear error that names the value, the limit and the way out, or the right answer."""
 
+import os
+import subprocess
+import sys
+import textwrap
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -427,3 +432,88 @@ def test_precomputed_svdd_asks_for_the_test_diagonal(samples):
     rk.OneClassSVM("precomputed").fit(X @ X.T + 1).predict(X_new @ X.T + 1)
     with pytest.raises(ValueError, match="X has 2 features, but SVDD is expecting 10"):
         model.predict(X_new, diag=np.ones(4))
+
+
+def test_masked_cells_are_missing_everywhere(samples):
+    """What is behind a mask never counts: filled by an imputer, refused elsewhere."""
+    X = np.ma.masked_array(samples(40, 3, 0), mask=np.zeros((40, 3), dtype=bool))
+    X.data[3, 1], X.mask[3, 1] = 1e6, True
+    plain = np.where(X.mask, np.nan, X.data)
+    imputer = rk.TargetImputer().fit(X)
+    np.testing.assert_array_equal(imputer.transform(X), rk.TargetImputer().fit(plain).transform(plain))
+    with pytest.raises(ValueError, match="NaN"):
+        rk.SVDD(rk.ReferenceKernel(references=X[:9])).fit(X.data[4:])
+    with pytest.raises(ValueError, match="NaN"):
+        rk.explain(rk.AutoDetector().fit(X.data[4:]), X)
+
+
+@pytest.mark.parametrize("model", [rk.SVDD(), rk.AutoDetector(), rk.TargetScaler()], ids=repr)
+def test_objects_that_are_complex_numbers_are_refused_by_name(model, samples):
+    with pytest.raises(ValueError, match="X holds complex numbers in column 0, column 1"):
+        clone(model).fit((samples(20, 2, 0) + 1j).astype(object))
+
+
+EVIL = "\x1b[31m"
+
+
+def test_names_and_cells_never_reach_a_terminal_as_commands(samples):
+    """In what is shown, in reasons and in errors; the cells themselves stay as they are."""
+    X = pd.DataFrame({f"a{EVIL}": samples(80, 1, 0)[:, 0], "k": ["x", f"y{EVIL}"] * 40})
+    model = rk.TableDetector().fit(X)
+    new = X[:2].assign(**{f"a{EVIL}": 99.0, "k": f"z{EVIL}"})
+    shown = [repr(model.explain(new)), repr(model.counterfactuals(new)), str(model.columns_[0])]
+    shown += [str(reason) for reasons in model.reasons(new) for reason in reasons]
+    for bad in (new[["k"]], new.assign(**{f"a{EVIL}": np.inf})):
+        with pytest.raises(ValueError, match=r"X lacks|Infinite values") as caught:
+            model.predict(bad)
+        shown.append(str(caught.value))
+    with pytest.raises(TypeError, match="Columns that hold neither") as caught:
+        rk.TableDetector().fit(X.assign(**{f"o{EVIL}": [{}] * 80}))
+    shown.append(str(caught.value))
+    assert not [text for text in shown if "\x1b" in text]
+    assert sum(r"\x1b[31m" in text for text in shown) >= 6
+
+
+def test_a_polynomial_near_overflow_ends(samples):
+    """At 1e30 its values are 1e180: squares of them overflow. An answer or an error, within the moves of a small problem."""
+    X = 1e30 * samples(300, 5, 0)
+    for model in (rk.SVDD(rk.kernels.Polynomial(3), max_iter=200_000), rk.OneClassSVM(rk.kernels.Polynomial(3), max_iter=200_000)):
+        try:
+            assert np.isfinite(model.fit(X).decision_function(X)).all()
+        except ValueError as error:
+            assert "overflow" in str(error)  # noqa: PT017 - either is right
+
+
+ENVIRONMENTS = {
+    "warnings are errors": (["-W", "error"], {}),
+    "without docstrings": (["-OO"], {}),
+    "without a compiler": ([], {"NUMBA_DISABLE_JIT": "1"}),
+    "without UTF-8": ([], {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}),
+}
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_the_package_works_in_any_environment(name, tmp_path):
+    """Fit, save, load, predict and a command, with column names that are not ASCII, in a process of its own."""
+    options, variables = ENVIRONMENTS[name]
+    pd.DataFrame({"größe": np.arange(40.0), "x": np.arange(40) % 7}).to_csv(tmp_path / "d.csv", index=False)
+    code = """
+        import sys
+        import numpy as np, refkernel as rk
+        X = np.random.default_rng(0).normal(size=(30, 2))
+        for model in (rk.SVDD(), rk.AutoDetector(0.1)):
+            fitted = rk.load(rk.save(model.fit(X), sys.argv[1] + "/m.rk"))
+            if fitted.predict([[9.0, 9.0]])[0] != -1:
+                raise SystemExit("wrong")
+    """
+    # a dependency may warn or lack its docstrings when it is imported by the commands
+    command = [sys.executable, *([] if name == "warnings are errors" else options), "-m", "refkernel"]
+    runs = (
+        [sys.executable, *options, "-c", textwrap.dedent(code), str(tmp_path)],
+        [*command, "fit", str(tmp_path / "d.csv"), "--model", "svdd", "--out", str(tmp_path / "d.rk")],
+        [*command, "score", str(tmp_path / "d.rk"), str(tmp_path / "d.csv"), "--out", str(tmp_path / "s.csv")],
+    )
+    for arguments in runs:
+        done = subprocess.run(arguments, env=os.environ | variables, capture_output=True, timeout=600)
+        assert done.returncode == 0, done.stderr.decode(errors="replace")[-2000:]
+    assert (tmp_path / "s.csv").read_text(encoding="utf-8").startswith("größe,")

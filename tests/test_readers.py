@@ -17,6 +17,7 @@ import pyarrow.parquet as parquet
 from refkernel.exceptions import TableError
 from refkernel.tabular import readers
 from refkernel.tabular.readers import ReadOptions, excel, open_table, read_whole
+from refkernel.tabular.readers.layout import checked_names
 
 
 def workbook(path, rows, change=lambda sheet: sheet):
@@ -84,6 +85,50 @@ def test_a_parquet_file_of_kilobytes_and_20_million_rows_is_refused_at_once(tmp_
             writer.write_table(rows)
     with pytest.raises(TableError, match="REFKERNEL_MOST_UNPACKED"):
         open_table(tmp_path / "d.parquet", ReadOptions())
+
+
+@pytest.mark.parametrize(("cell", "rows"), [("x" * 100_000, 20_000), (b"x" * 1_000_000, 100_000)])
+def test_a_parquet_file_of_one_long_text_for_all_rows_is_refused_before_it_is_repeated(cell, rows, tmp_path):
+    """A dictionary states its own size, and not that of the column: 2 and 100 GB in a file of 300 kB at most."""
+    column = pa.DictionaryArray.from_arrays(np.zeros(rows, dtype=np.int32), pa.array([cell]))
+    parquet.write_table(pa.table({"x": column}), tmp_path / "d.parquet", compression="zstd", store_schema=False)
+    before = pa.total_allocated_bytes()
+    with pytest.raises(TableError, match="REFKERNEL_MOST_UNPACKED"):
+        read_whole(open_table(tmp_path / "d.parquet", ReadOptions()))
+    assert pa.total_allocated_bytes() - before < 10_000_000
+
+
+def test_a_gzip_file_of_few_long_lines_is_refused_by_its_letters(tmp_path, monkeypatch):
+    """800 lines of 1 MB: 800 MB in 800 kB."""
+    monkeypatch.setenv("REFKERNEL_MOST_UNPACKED", "100")
+    path = tmp_path / "d.csv.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b"x,y\n")
+        for _ in range(100):
+            file.write(b"1," + b" " * 1_000_000 + b"2\n")
+    with pytest.raises(TableError, match="REFKERNEL_MOST_UNPACKED"):
+        list(open_table(path, ReadOptions())._lines())
+
+
+def test_cells_that_a_workbook_leaves_out_count(tmp_path, monkeypatch):
+    """A row with nothing but its last cell is as wide as all others."""
+    monkeypatch.setattr(readers, "FREE_BYTES", 1_000_000)
+    monkeypatch.setattr(readers, "MOST_UNPACKED", 20)
+    monkeypatch.setattr(excel, "BLOCK_CELLS", 50_000)
+    wide = [[f"c{j}" for j in range(400)], *([None] * 399 + [1.0] for _ in range(600))]
+    path = workbook(tmp_path / "d.xlsx", wide)
+    blocks = open_table(path, ReadOptions()).blocks()
+    assert next(blocks).size <= 50_400
+    with pytest.raises(TableError, match="REFKERNEL_MOST_UNPACKED"):
+        list(blocks)
+
+
+def test_names_that_repeat_are_numbered_in_time_that_grows_with_their_number():
+    """By what it costs: 50,000 equal names would take 1.25e9 texts one after the other."""
+    notes = []
+    found = checked_names(["a", "a (3)", *["a"] * 50_000], notes)
+    assert len(set(found)) == 50_002
+    assert found[:5] == ["a", "a (3)", "a (2)", "a (4)", "a (5)"]
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz"])

@@ -1,5 +1,6 @@
 """The commands as a shell meets them: pipes, encodings, tables without rows, files that name themselves, and what is written in words."""
 
+import hashlib
 import json
 import os
 import re
@@ -239,4 +240,13 @@ def test_files_whose_names_are_no_text_are_read_and_written(plant, tmp_path):
     run("fit", data, "--out", model, *options)
     run("inspect", model)
     run("score", model, data, "--out", out, "--summary-json", summary, *options)
-    assert json.loads(Path(summary).read_text(encoding="utf-8"))["rows"] == 20
+    about = json.loads(Path(summary).read_text(encoding="utf-8"))
+    assert about["rows"] == 20
+    assert about["scores"] == r"out\udcff.csv"
+    assert about["scores_sha256"] == hashlib.sha256(Path(out).read_bytes()).hexdigest()
+    page, report, plot = (os.fsdecode(folder + name) for name in (b"/p\xff.html", b"/r\xff.html", b"/q\xff.html"))
+    run("fit", data, "--out", model, "--out-report", page, *options)
+    run("report", model, data, "--out", report, *options)
+    run("plot", model, data, "--out", plot, *options)
+    for path in (page, report, plot):
+        assert r"\udcff" in Path(path).read_text(encoding="utf-8")

@@ -660,6 +660,7 @@ def test_far_samples_do_not_set_the_scale():
     assert found.size_of_sums == pytest.approx(weighted * np.sqrt(diag[:-1].max()))
     near = b[:-1].sum() * (b[:-1] @ diag[:-1]) - b[:-1] @ G[:-1]
     assert found.scale == pytest.approx(0.5 * abs(near))
-    held = np.full(20, 1e-9)
-    newton.snap(held, diag, found.far, lower, np.full(20, 1e4))  # a hair of 1e-12 of the range
-    np.testing.assert_array_equal(held == 0.0, diag <= found.far)
+    held = np.full(20, 1e-13)
+    held[0] = 1.0
+    newton.snap(held, diag, found.far, lower, np.full(20, 1e4))  # a hair of 1e-12 of the largest weight, which the range exceeds
+    np.testing.assert_array_equal(held[1:] == 0.0, diag[1:] <= found.far)

@@ -29,6 +29,8 @@ _JOINERS = "\u200c\u200d\u00ad"  # invisible characters that ordinary words of s
 
 def _printable(text: str) -> str:
     """The text with control characters spelt out (``\\x1b``), so that a terminal shows them instead of obeying them."""
+    if text.isprintable():
+        return text
     obeyed = {letter for letter in set(text) - {"\n", *_JOINERS} if unicodedata.category(letter) in ("Cc", "Cf", "Cs")}
     return "".join(letter.encode("unicode_escape").decode() if letter in obeyed else letter for letter in text)
 

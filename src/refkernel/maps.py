@@ -35,7 +35,7 @@ class ReferenceFit(NestedParams, Kernel):
 
     _file_rules: ClassVar[dict[str, Rule]] = {
         **FEATURES,
-        "references_": Array(("m", "d")),
+        "references_": Array(("m", "d"), sparse=True),
         "reference_indices_": Array(("m",), lowest=-1),
         "eigenvalues_": Array(("r",)),
         "rank_": Number(0, size="r"),

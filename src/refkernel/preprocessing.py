@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._core.file_rules import FEATURES, Array, Rule
 from ._core.types import MatrixLike
-from ._core.validation import safe_indexing, target_mask, validate_data
+from ._core.validation import safe_indexing, target_mask, unmasked, validate_data
 from .large import as_source, is_source
 from .large.labels import Labels, largest_sizes, moments_of
 
@@ -189,7 +189,11 @@ class TargetImputer(SimpleImputer):
         return None
 
     def fit(self, X: MatrixLike, y: npt.ArrayLike | None = None) -> Self:
+        X = unmasked(X)
         if y is None:
             return super().fit(X)
         rows = X if hasattr(X, "iloc") or hasattr(X, "tocsr") or isinstance(X, list) else np.asarray(X)
         return super().fit(safe_indexing(rows, np.flatnonzero(target_mask(rows, y))))
+
+    def transform(self, X: MatrixLike) -> Any:
+        return super().transform(unmasked(X))

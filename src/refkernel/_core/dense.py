@@ -103,9 +103,12 @@ def _solve(
                 limit = limit if made > 0 else moves  # what cannot move cannot converge either
             else:
                 complete = _newton(K, b, g, low, up, MOST_FREE if turns < STUBBORN else n)
+        heaviest = 0.0
+        for t in range(n):
+            heaviest = max(heaviest, abs(b[t]))
         for t in range(n):
             near = min(fact[FAR] / abs(diag[t]), 1.0) if diag[t] != 0.0 else 1.0
-            margin = AT_BOUND * near * (up[t] - low[t])
+            margin = AT_BOUND * near * min(up[t] - low[t], heaviest)
             b[t] = low[t] if b[t] <= low[t] + margin else up[t] if b[t] >= up[t] - margin else b[t]
         _certify(b, g, p, diag, low, up, tol, fact)
         fact[CONVERGED], fact[MOVES], fact[CURVATURE] = 1.0 if solved else 0.0, moves, curvature_met

@@ -16,12 +16,13 @@ attributes is a method, which is called after all rules held::
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+
+MOST = 2**32  # nothing counts more rows or columns: what takes time or memory for each of them would not end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,41 +38,55 @@ class Rule:
 
 @dataclass(frozen=True)
 class Array(Rule):
-    """An array of this shape: floats (finite by default), integers >= ``lowest`` if that is given, booleans or texts for other dtypes."""
+    """An array of this shape: floats (finite by default), integers >= ``lowest`` if that is given, booleans or texts for other dtypes.
+
+    ``below`` is the name of a size, known from a rule before this one: the integers are places among that many.
+    Compiled code takes these numbers only: signed, of 4 or 8 bytes in this machine's order. ``sparse`` matrices are taken where it says so.
+    """
 
     shape: tuple[int | str, ...]
     lowest: int | None = None
     dtype: str = "f"
     finite: bool = True
+    sparse: bool = False
+    below: str | None = None
 
     def problem(self, value: Any, sizes: dict[str, int]) -> str | None:
-        kinds = "iu" if self.lowest is not None else self.dtype
-        if not (isinstance(value, np.ndarray) or sp.issparse(value)) or value.dtype.kind not in kinds:
+        kinds = "i" if self.lowest is not None else self.dtype
+        if not (type(value) is np.ndarray or (self.sparse and sp.issparse(value))) or value.dtype.kind not in kinds:
             return f"is not an array of type {kinds!r}: {shown(value)}"
+        if value.dtype.kind in "if" and (value.dtype.itemsize not in (4, 8) or not value.dtype.isnative):
+            return f"has the type {value.dtype.str}, not numbers of 4 or 8 bytes in this machine's order"
         if value.ndim != len(self.shape) or any(not _fits(*pair, sizes) for pair in zip(self.shape, value.shape, strict=True)):
             return f"has the shape {value.shape}; {tuple(sizes.get(size, size) for size in self.shape)} was expected"  # type: ignore[arg-type]
         data = value.data if sp.issparse(value) else value
         if self.lowest is not None and value.size and value.min() < self.lowest:
             return f"holds {value.min()}, below {self.lowest}"
+        if self.below and value.size and value.max() >= sizes.get(self.below, 0):
+            return f"holds {value.max()}, and there are {sizes.get(self.below, 0)}"
         return None if not self.finite or kinds != "f" or np.isfinite(data).all() else "holds values that are not finite"
 
 
 @dataclass(frozen=True)
 class Number(Rule):
-    """A finite number, or an integer >= ``lowest`` if that is given. ``size`` is the name of the size that it defines."""
+    """A finite number up to ``most``, or an integer >= ``lowest`` if that is given. ``size`` is the name of the size that it defines."""
 
     lowest: int | None = None
     size: str | None = None
     positive: bool = False
+    most: float | None = None
 
     def problem(self, value: Any, sizes: dict[str, int]) -> str | None:
-        kind: Any = Real if self.lowest is None else Integral
-        if isinstance(value, bool | np.bool_) or not isinstance(value, kind) or not np.isfinite(float(value)):
+        kind: Any = int | np.int32 | np.int64 if self.lowest is not None else int | float | np.int32 | np.int64 | np.float32
+        if isinstance(value, bool) or not isinstance(value, kind) or not abs(value) < np.inf:
             return f"is not a {'finite number' if self.lowest is None else 'whole number'}: {shown(value)}"
         if self.lowest is not None and value < self.lowest:
             return f"is {value}, below {self.lowest}"
         if self.positive and value <= 0:
             return f"is {value}, not positive"
+        most = self.most or (np.inf if self.lowest is None else MOST)
+        if value > most:
+            return f"is {value}, above {most:g}"
         return None if self.size is None or _fits(self.size, int(value), sizes) else f"is {value}, not {sizes[self.size]}"
 
 
@@ -110,7 +125,7 @@ class Part(Rule):
         if missing and self.fitted:
             return f"lacks {missing}"
         found = getattr(value, "n_features_in_", None)
-        return None if found is None or "d" not in sizes or found == sizes["d"] else f"takes {found} features, not {sizes['d']}"
+        return None if found is None or found == sizes.setdefault("d", found) else f"takes {found} features, not {sizes['d']}"
 
 
 @dataclass(frozen=True)

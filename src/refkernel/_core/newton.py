@@ -5,7 +5,7 @@ import numpy as np
 from .jit import entry, njit
 
 DEPENDENT = 1e-11  # A sample counts as dependent if its part outside the span of the others is below this share of the kernel's size
-AT_BOUND = 1e-12  # A weight this close to a bound, as a share of its range, differs from it only by rounding
+AT_BOUND = 1e-12  # A weight this close to a bound, as a share of its range or of the largest weight, differs from it only by rounding
 NEWTON_STEPS = 30  # Newton steps in a turn
 MOST_FREE = 256  # Newton steps are for at most this many free weights: beyond, factorising usually costs more than the pair moves it saves
 
@@ -117,5 +117,5 @@ def free_weights(b: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndar
 
 def snap(b: np.ndarray, diag: np.ndarray, far: float, lower: np.ndarray, upper: np.ndarray) -> None:
     """Put weights a hair off a bound onto it, so that "free" is exact; the hair is thinner for samples with |K_ii| > far. Mutates b."""
-    margin = AT_BOUND * (upper - lower) * (1.0 if far == np.inf else far / np.maximum(np.abs(diag), far))
+    margin = AT_BOUND * np.minimum(upper - lower, np.abs(b).max()) * (1.0 if far == np.inf else far / np.maximum(np.abs(diag), far))
     b[:] = np.where(b <= lower + margin, lower, np.where(b >= upper - margin, upper, b))

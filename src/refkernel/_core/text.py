@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterable
 from io import StringIO
 
+from ..exceptions import _printable
+
 SHOWN = 5  # values, or columns, that a message names
 
 
 def named(names: Iterable[object], shown: int = SHOWN) -> str:
-    """Some names for a message."""
-    found = list(map(str, names))
+    """Some names for a message, which a terminal does not obey."""
+    found = [_printable(str(name)) for name in names]
     return ", ".join(found[:shown]) + (f" and {len(found) - shown:,} more" if len(found) > shown else "")
 
 

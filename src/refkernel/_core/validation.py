@@ -124,13 +124,15 @@ def _unusable(X: Any) -> str | None:
         return f"Columns that do not hold numbers: {listed(others)}." if others else _lacking(X.columns, X.isna().to_numpy())
     if isinstance(X, list):
         X = np.array(X, dtype=object)
-    if not isinstance(X, np.ndarray) or X.ndim != 2:
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind == "c":
         return None
     names = [f"column {number}" for number in range(X.shape[1])]
     if X.dtype.kind == "f":
         return _lacking(names, np.isnan(X))
-    texts = [name for name, column in zip(names, X.T, strict=True) if any(isinstance(cell, str) for cell in column)]
-    return f"X holds text in {listed(texts)}." if texts else None
+    for kind, what in ((str, "text"), (complex, "complex numbers")):
+        if found := [name for name, column in zip(names, X.T, strict=True) if any(isinstance(cell, kind) for cell in column)]:
+            return f"X holds {what} in {listed(found)}."
+    return None
 
 
 def _lacking(names: Iterable[Any], missing: np.ndarray) -> str | None:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.blocks import times
 from .._core.distances import squared_norms
-from .._core.file_rules import FEATURES, Array, Number, OrNone, Part, Rule
+from .._core.file_rules import FEATURES, Array, Items, Number, OrNone, Part, Rule, Text
 from .._core.gram import Cached, Dense, Features
 from .._core.problem import Classifier, DualProblem, Solution
 from .._core.rows import TrainingRows, training_rows
@@ -71,12 +71,13 @@ class OneClassClassifier(ThresholdMixin, NestedParams):
         **FEATURES,
         "support_": Array(("s",), lowest=0),
         "dual_coef_": Array((1, "s")),
-        "support_vectors_": Array(("v", "d")),
+        "support_vectors_": Array(("v", "d"), sparse=True),
         "offset_": Number(),
         "duality_gap_": Number(optional=True),
         "kernel_": Part(Kernel),
         "_quadratic": Number(),
         "_normal": OrNone(Array(("f",))),
+        "_doubts": Items(Text(), optional=True),
     }
 
     def __init__(

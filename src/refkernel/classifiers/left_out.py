@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.blocks import in_blocks
 from .._core.distances import squared_norms
-from .._core.file_rules import Array, Part, Rule
+from .._core.file_rules import Array, OrNone, Part, Rule
 from .._core.gram import Features
 from .._core.leave_one_out import leave_folds_out, leave_out
 from .._core.problem import SUM_PRECISION, DualProblem
@@ -38,17 +38,16 @@ class LeftOutModels:
 
     _file_rules: ClassVar[dict[str, Rule]] = {
         "classifier": Part(BaseEstimator),
+        "landmarks": OrNone(Array(("m", "d"), sparse=True)),
         "weights": Array(("k", "w")),
         "quadratic": Array(("k",)),
         "scores": Array(("n",)),
-        "model": Array(("n",), lowest=0),
+        "model": Array(("n",), lowest=0, below="k"),
     }
 
     def _file_problem(self, sizes: dict[str, int]) -> str | None:
-        """Models and landmarks are found by their numbers."""
-        if self.model.max(initial=0) >= sizes["k"]:
-            return f"model holds {self.model.max()}; there are {sizes['k']} models"
-        expected = np.size(self.classifier._normal) if self.landmarks is None else self.landmarks.shape[0] + 1
+        """Landmarks are rows for the classifier, each with its weights."""
+        expected = np.size(self.classifier._normal) if self.landmarks is None else sizes["m"] + 1
         return None if expected == sizes["w"] else f"weights has {sizes['w']} columns, not {expected}"
 
     def score_matrix(self, X: MatrixLike) -> np.ndarray:

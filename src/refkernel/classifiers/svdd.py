@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._core import problem
-from .._core.file_rules import Number, Rule
+from .._core.file_rules import Number, OrNone, Rule
 from .._core.problem import Solution, bound_of_outliers, negative_margin
 from .._core.rows import TrainingRows
 from .._core.types import RandomStateLike
@@ -97,7 +97,7 @@ class SVDD(OneClassClassifier):
 
     classifier = problem.SVDD
 
-    _file_rules: ClassVar[dict[str, Rule]] = {"radius_": Number(optional=True)}
+    _file_rules: ClassVar[dict[str, Rule]] = {"radius_": Number(optional=True), "_margin": OrNone(Number(), optional=True)}
 
     def __init__(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import replace
+from hashlib import file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from rich.table import Table
 
 from .._core.files import write_text
 from .._core.text import counted
+from ..exceptions import _printable
 from .shared import app, as_output, clear_errors, console, errors, names, progress_bar, reads_table, say, shown
 from .words import identity, model_notes, notes_for_warnings, operation, print_fit, print_notes, print_pairs, print_score
 
@@ -204,7 +206,9 @@ def score(
                 say(f"{100 * one['rate']:3g} %  {'too few rows calibrate' if one['flagged'] is None else text.format_map(one)}")
         say(f"Scores: {out}")
         if summary_json is not None:
-            text = json.dumps(watch.as_dict(data.name) | {"backtest": alarms}, indent=1, allow_nan=False, ensure_ascii=False)
+            with goal.open("rb") as scores:
+                about = {"scores": _printable(out.name), "scores_sha256": file_digest(scores, "sha256").hexdigest()}
+            text = json.dumps(watch.as_dict(data.name) | about | {"backtest": alarms}, indent=1, allow_nan=False, ensure_ascii=False)
             write_text(summary_json, f"{text}\n", "The summary")
             say(f"Summary: {summary_json}")
 

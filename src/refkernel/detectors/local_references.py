@@ -48,8 +48,10 @@ class LocalReferences(BaseEstimator):
         self.references = references
 
     def _file_problem(self, sizes: dict[str, int]) -> str | None:
-        """The children of a node come after it, and each leaf has references."""
+        """The children of a node come after it, and each leaf has references, in ascending order."""
         k, leaves = sizes["k"], sizes["l"]
+        if sizes["m"] > self.references or (np.diff(self.members_) <= 0).any():
+            return f"members_ is not at most {self.references} different rows for each leaf"
         fits = (self.child_ < k) & (self.child_ >= -leaves) & ((self.child_ < 0) | (self.child_ > np.arange(k)[:, None]))
         return None if fits.all() and leaves == k + 1 and sizes["m"] else "child_ is not a tree of these leaves"
 

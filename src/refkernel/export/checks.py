@@ -14,6 +14,10 @@ from sklearn.preprocessing import OneHotEncoder
 from .._core.file_rules import FEATURES, missing_attribute, rules_of
 from ..exceptions import ModelFileError
 
+SCIKIT_LEARN_KEEPS = frozenset(
+    {"_fill_dtype", "_fit_dtype", "_metadata_request", "_sklearn_output_config"}
+)  # in any estimator, or an imputer
+
 MT19937_WORDS = 624  # the length of a RandomState's key: positions run from 0 to this, and NumPy does not check them
 
 
@@ -34,15 +38,17 @@ def check_model(path: Path, model: Any, metadata: dict[str, Any]) -> None:
 
 
 def parts(model: Any) -> Iterator[tuple[str, Any]]:
-    """Every object inside a model, with the path of attribute names that leads to it."""
-    waiting, seen = [("", model)], {id(model)}
+    """Every object inside a model after what it holds, with the path of attribute names that leads to it."""
+    waiting, seen = [("", model, False)], set[int]()
     while waiting:
-        name, value = waiting.pop()
-        yield name, value
-        for key, inner in _inside(value):
-            if id(inner) not in seen and not isinstance(inner, str | int | float | None):
-                seen.add(id(inner))
-                waiting.append((f"{name}.{key}" if name else str(key), inner))
+        name, value, is_done = waiting.pop()
+        if is_done:
+            yield name, value
+        elif id(value) not in seen:
+            seen.add(id(value))
+            waiting.append((name, value, True))
+            held = [(f"{name}.{key}" if name else str(key), inner, False) for key, inner in _inside(value)]
+            waiting += [entry for entry in held if not isinstance(entry[1], str | int | float | None)]
 
 
 def _inside(value: Any) -> Iterable[tuple[Any, Any]]:
@@ -53,7 +59,19 @@ def _inside(value: Any) -> Iterable[tuple[Any, Any]]:
     return vars(value).items() if hasattr(value, "__dict__") and not isinstance(value, type) else ()
 
 
+def _hidden(part: Any) -> str | None:
+    """The first attribute that would hide what the type of an object has, or that only this library could have computed."""
+    home, held = type(part).__module__.partition(".")[0], vars(part) if hasattr(part, "__dict__") and not isinstance(part, type) else {}
+    if home == "sklearn":
+        return next((name for name in held if callable(getattr(type(part), name, None))), None)
+    declared = {*rules_of(type(part)), *signature(type(part)).parameters} if home == "refkernel" else set(held)
+    others = [name for name in held if name not in declared]
+    return next((name for name in others if hasattr(type(part), name) or (name[:1] == "_" and name not in SCIKIT_LEARN_KEEPS)), None)
+
+
 def _problem(part: Any) -> str | None:
+    if name := _hidden(part):
+        return f"{name} is not an attribute that {type(part).__name__} keeps"
     if sp.issparse(part):
         part.check_format(full_check=True)
         return None
@@ -81,8 +99,8 @@ def _attribute_problem(part: Any) -> str | None:
         problem = rule.problem(held[name], sizes) if name in held else None
         if problem:
             return f"{name} {problem}"
-    across = getattr(part, "_file_problem", None)
-    return _names_problem(held, sizes) or (across(sizes) if across and not lacking else None)
+    across = getattr(type(part), "_file_problem", None)
+    return _names_problem(held, sizes) or (across(part, sizes) if across and not lacking else None)
 
 
 def _names_problem(held: dict[str, Any], sizes: dict[str, int]) -> str | None:

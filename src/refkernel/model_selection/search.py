@@ -123,6 +123,11 @@ class OneClassGridSearch(MetaEstimatorMixin, BaseEstimator):
         "best_estimator_": Part(BaseEstimator, optional=True),
     }
 
+    def _file_problem(self, sizes: dict[str, int]) -> str | None:
+        """A search that was fitted has its best model."""
+        is_there = hasattr(self, "best_estimator_") or not (self.refit and hasattr(self, "cv_results_"))
+        return None if is_there else "best_estimator_ is missing"
+
     def __init__(
         self,
         estimator: Any,

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._core.text import percent
 from ..detectors.explain.normal import Normal
+from ..exceptions import _printable
 from ..tabular.monitor import _power, load_state
 from . import check_page
 
@@ -36,7 +37,7 @@ def operation_page(state: Path, out: Path) -> Path:
     shown = {"monitor": monitor, "charts": charts if len(x) else [], "marks": marks, "ends": ends, "episodes": worst, "when": when}
     shown |= {"written": Normal(is_date=monitor.dated_).written, "percent": percent, "peak": _power(monitor._peak)}
     shown["interval"] = lambda ends: f"90 % interval {100 * ends[0]:.2g} to {100 * ends[1]:.2g} %"
-    return write_page(out, __package__, "operation.html", styles=("style.css", "report.css"), name=state.name, **shown)
+    return write_page(out, __package__, "operation.html", styles=("style.css", "report.css"), name=_printable(state.name), **shown)
 
 
 def _chart(left: np.ndarray, y: np.ndarray, level: np.ndarray, lowest: float) -> dict[str, Any]:

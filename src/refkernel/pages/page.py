@@ -12,7 +12,7 @@ from .._core.files import write_text
 from .._core.text import counted, named, p_text, percent
 from .._core.threads import one_blas_thread
 from ..detectors.explain.normal import Normal
-from ..exceptions import TableError
+from ..exceptions import TableError, _printable
 from ..tabular.columns import ColumnProfile
 from ..tabular.detector import TableDetector
 from ..tabular.drawing import times
@@ -99,8 +99,8 @@ def page_of(watch: Watch, table: str | None, features: tuple[str, ...], marks: M
             when = time_chart(times(shown.cells, saved, marks), shown)
     drift_rows, column_charts = _drift_table(saved, drift)
     values = {
-        "title": saved.path.name if table is None else f"{saved.path.name} on {table}",
-        "table": table,
+        "title": _printable(saved.path.name if table is None else f"{saved.path.name} on {table}"),
+        "table": table and _printable(table),
         "trained": percent(watch.trained_share or 0.0) if watch.flatters else None,
         "tiles": _tiles(watch, steps, drift, agreement),
         "learnt": _learnt(saved),

@@ -13,7 +13,7 @@ from sklearn.utils import check_array, check_random_state
 from .._core.distances import moderate
 from .._core.rows import HOW_TO_PASS_OUTLIERS, TrainingRows
 from .._core.types import MatrixLike, RandomStateLike
-from .._core.validation import QuickParams
+from .._core.validation import QuickParams, unmasked
 from ..kernels import RBF, Kernel, as_kernel
 
 Size: TypeAlias = float | int | str
@@ -167,7 +167,7 @@ class Given(Strategy):
         self.R = R
 
     def draw(self, rows: TrainingRows, random_state: np.random.RandomState) -> References:
-        return generated(check_array(self.R, accept_sparse="csr", dtype=np.float64, input_name="R"))
+        return generated(check_array(unmasked(self.R), accept_sparse="csr", dtype=np.float64, input_name="R"))
 
 
 NAMES: dict[str, Strategy] = {}  # strategies by name. ``named`` fills it: it imports the strategies, which import this module.

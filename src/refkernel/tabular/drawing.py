@@ -13,7 +13,7 @@ import pandas as pd
 from .._core.files import replacing
 from .._core.threads import one_blas_thread
 from .._core.validation import OUTLIER
-from ..exceptions import TableError
+from ..exceptions import TableError, _printable
 from ..plot.regions import Plane, grid_over
 from .columns import DATE, NUMBER
 from .encoder import Rows, TableEncoder
@@ -131,7 +131,7 @@ def plot_file(saved: SavedModel, data: Path, out: Path, *, features: tuple[str, 
             figure.savefig(temporary, format=out.suffix.lower()[1:], dpi=DPI)
         else:
             figure.savefig(text := StringIO(), format="svg")
-            title, svg = escape(f"{saved.path.name} on {data.name}"), text.getvalue()
+            title, svg = escape(_printable(f"{saved.path.name} on {data.name}")), text.getvalue()
             page = PAGE.format(title=title, caption=f"{len(X):,} of {rows[-1] + 1:,} rows", svg=svg[svg.index("<svg") :])
             temporary.write_text(page, encoding="utf-8")
     return len(X)

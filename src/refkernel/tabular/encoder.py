@@ -304,7 +304,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         fits = len(self.parts_) == len(places) and all(
             part.kind == self.kinds_[j[0]] and len(j) == np.size(part.missing_) for j, part in zip(places, self.parts_, strict=False)
         )
-        return None if fits else "parts_ does not fit the kinds of the columns"
+        if not fits:
+            return "parts_ does not fit the kinds of the columns"
+        rows = [
+            part.missing_ + (sum(part.counts_) if part.kind == CATEGORY else part.at_most_[np.cumsum(part.knot_counts_) - 1])
+            for part in self.parts_
+        ]
+        return None if (np.hstack(rows) == self.rows_).all() else f"rows_ is {self.rows_}; parts_ counted others"
 
     def _graph(self, op: Any, X: Any) -> Any:
         """``transform`` in double precision, of one input for each column; see ``export.onnx_graph``."""

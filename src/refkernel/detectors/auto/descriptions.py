@@ -10,8 +10,10 @@ from sklearn.base import BaseEstimator, clone
 from ..._core.distances import moderate_unit
 from ..._core.file_rules import Array, Flag, Items, Part, Rule
 from ..local_references import LocalReferences, Near
-from .parts import KINDS, ROBUST_REFERENCES, VIEWS, ViewParts
+from .parts import KINDS, MANY, ROBUST_REFERENCES, VIEWS, ViewParts
 from .views import Columns, as_single, single_graph
+
+MOST_LEAVES = 100  # leaves that a row is a reference of, on average: splits end long before
 
 
 def keys(X: np.ndarray) -> list[bytes]:
@@ -88,10 +90,14 @@ class Descriptions(BaseEstimator):
         views = [self.columns_.median_, *(described.view.size for described in self.described_)]
         if not self.described_ or any(np.size(view) != d for view in views):
             return f"described_ is not a list of views of {d} columns"
-        row = self.rows_[:1].astype(np.float64)
-        trees = [(described.references, described.view.transform(row).shape[1]) for described in self.described_]
-        fits = all(tree.members_.max() < n and (tree.column_ < columns).all() for tree, columns in trees)
-        return None if fits else f"described_ names rows or columns beyond the {n} × {d} of rows_"
+        for described in self.described_:
+            tree, columns = described.references, len(getattr(described.view, "V_", range(d - 1))) + 1
+            most = MANY if described._is_local else n  # factors take the square of it
+            if tree.members_.max() >= n or (tree.column_ >= columns).any() or tree.members_.shape[1] > most:
+                return f"described_ names rows or columns beyond the {n} × {d} of rows_, or more than {most} references for a leaf"
+            if tree.members_.size > MOST_LEAVES * n:
+                return f"described_ has {len(tree.members_)} leaves; {n} rows have fewer"
+        return None
 
     def __init__(self, units: np.ndarray | None = None, is_local: bool = True) -> None:
         self.units = units

@@ -16,13 +16,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..._core.distances import moderate_unit
-from ..._core.file_rules import FEATURES, Array, Flag, Items, Number, Part, Rule
+from ..._core.file_rules import FEATURES, Array, Flag, Items, Number, Part, Rule, Text
 from ..._core.rows import AT_ONCE, TrainingRows, dense, training_rows
 from ..._core.types import RandomStateLike
 from ..._core.validation import as_labels, is_number, validate_data
 from ...large import as_source, is_source
 from ...large.labels import Labels, sampled
-from ..calibration.base import GROUP_RULES, CalibratedMixin, Calibrating, places_in_time
+from ..calibration.base import CALIBRATION_RULES, CalibratedMixin, Calibrating, places_in_time
 from ..calibration.promise import Promise, check_rate, least_rate, needed_samples, promise, worth
 from ..pseudo_outliers import as_pseudo_outliers
 from .descriptions import Descriptions
@@ -137,8 +137,8 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         **FEATURES,
         "calibration_": Array(("n",)),
         "calibration_indices_": Array(("n",), lowest=-1, optional=True),
-        "calibration_worth_": Number(positive=True),
-        **GROUP_RULES,
+        "choice_": Text(),
+        **CALIBRATION_RULES,
         **dict.fromkeys(("offset_", "balanced_rate_"), Number()),
         "_bounds": Array((3,)),
         "_weights": Array(("q",)),

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from ..._core.file_rules import Array, Rule
+from ..._core.file_rules import Array, Items, Number, Rule
 from ..._core.text import named
 from ..._core.threshold import ThresholdMixin, finite_scores
 from ..._core.unwrap import detector_of
@@ -21,9 +21,12 @@ from .promise import ROUNDING, Promise, benjamini_hochberg, needed_samples, p_va
 
 NO_GROUP = ("", "nan", "NaN", "NaT", "None", "<NA>")
 
-GROUP_RULES: dict[str, Rule] = {
-    "calibration_groups_": Array(("n",), dtype="i", lowest=-1, optional=True),
+CALIBRATION_RULES: dict[str, Rule] = {
     "group_names_": Array(("groups",), dtype="O", optional=True),
+    "calibration_groups_": Array(("n",), lowest=-1, below="groups", optional=True),
+    "calibration_worth_": Number(positive=True, most=1.0),
+    "false_alarm_rate_": Number(positive=True, most=1.0),
+    "false_alarm_interval_": Items(Number(most=1.0), size=2),
 }
 
 
@@ -110,7 +113,7 @@ class SelectMixin(ThresholdMixin):
 
     def _learn_groups(self, groups: Any, count: int, rows: np.ndarray) -> None:
         """Note the groups of the rows that calibrate, and say which ones have too few."""
-        for name in GROUP_RULES:
+        for name in ("group_names_", "calibration_groups_"):
             self.__dict__.pop(name, None)
         if groups is None:
             return

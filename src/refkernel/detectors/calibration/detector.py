@@ -12,13 +12,13 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..._core.file_rules import Array, Number, Part, Rule
+from ..._core.file_rules import Array, Number, Part, Rule, Text
 from ..._core.rows import training_rows
 from ..._core.types import MatrixLike, RandomStateLike
 from ..._core.unwrap import is_from, sign
 from ..._core.validation import as_labels, check_choice, is_number
 from ...classifiers.left_out import LeftOutModels
-from .base import GROUP_RULES, Calibrating, SelectMixin, places_in_time
+from .base import CALIBRATION_RULES, Calibrating, SelectMixin, places_in_time
 from .held_out import HeldOut, HeldOutModels, Rows, by_folds, has_exact_loo
 from .promise import Promise, p_values, promise, worth
 
@@ -119,11 +119,13 @@ class ConformalDetector(SelectMixin, MetaEstimatorMixin, BaseEstimator):
 
     _file_rules: ClassVar[dict[str, Rule]] = {
         "models_": Part((HeldOutModels, LeftOutModels)),
+        "estimator_": Part(object, optional=True),
+        "method_": Text(METHODS),
+        "scored_by_": Text(SCORED_BY),
         "calibration_indices_": Array(("n",), lowest=-1),
         "calibration_scores_": Array(("n",)),
         "calibration_rank_": Number(1),
-        "calibration_worth_": Number(positive=True),
-        **GROUP_RULES,
+        **CALIBRATION_RULES,
         "offset_": Number(),
     }
 
@@ -131,6 +133,13 @@ class ConformalDetector(SelectMixin, MetaEstimatorMixin, BaseEstimator):
         """A detector of another library need not be an estimator of scikit-learn."""
         if self.calibration_rank_ > sizes["n"]:
             return f"calibration_rank_ is {self.calibration_rank_}; {sizes['n']} rows calibrate"
+        held: Any = self.models_
+        is_exact, d = isinstance(held, LeftOutModels), getattr(self, "n_features_in_", None)
+        if (is_exact or self.scored_by_ == "full") and not hasattr(self, "estimator_"):
+            return "estimator_ is missing"
+        for model in [held.classifier] if is_exact else held.models:
+            if getattr(model, "n_features_in_", d) != d:
+                return f"n_features_in_ is {d}; models_ takes {model.n_features_in_}"
         return None if hasattr(self.estimator, "fit") else "estimator is not a detector"
 
     def __init__(

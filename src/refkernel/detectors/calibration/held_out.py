@@ -38,14 +38,10 @@ class HeldOutModels(BaseEstimator):
     _file_rules: ClassVar[dict[str, Rule]] = {
         "models": Items(Part(object), size="k"),
         "scores": Array(("n",)),
-        "model": Array(("n",), lowest=0),
+        "model": Array(("n",), lowest=0, below="k"),
         "sign": Number(),
         "alone": Flag(),
     }
-
-    def _file_problem(self, sizes: dict[str, int]) -> str | None:
-        """Models are found by their numbers."""
-        return None if self.model.max(initial=0) < sizes["k"] else f"model holds {self.model.max()}; there are {sizes['k']} models"
 
     def __init__(self, models: list[Any], scores: np.ndarray, model: np.ndarray, sign: float, alone: bool = False) -> None:
         self.models = models

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..._core.text import counted
+from ...exceptions import _printable
 from .normal import Normal, in_order, names_of, normals_of_model
 from .reasons import html_table
 
@@ -43,7 +44,8 @@ class Change:
     combination: bool = False  # whether the value is normal by itself, and only its combination with the row's other values is not
 
     def __str__(self) -> str:
-        return f"accepted if {self.name} were {self._accepted()}" + (" in combination with the other values" if self.combination else "")
+        text = f"accepted if {self.name} were {self._accepted()}"
+        return _printable(text + (" in combination with the other values" if self.combination else ""))
 
     def _accepted(self) -> str:
         if self.low is None or self.high is None:

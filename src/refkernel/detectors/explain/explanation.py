@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..._core.text import counted
 from ..._core.types import MatrixLike
 from ..._core.unwrap import unwrap
-from ..._core.validation import check_choice
+from ..._core.validation import check_choice, validate_data
 from .normal import SHARED, Normal, in_order, models_inside, names_of, normals_of_model, sources_of
 from .product_form import ProductForm, form_of
 from .reasons import Comparison, html_bar, html_table, row_reasons

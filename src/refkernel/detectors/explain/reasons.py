@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.distances import negative_squared_distances
+from ...exceptions import _printable
 from .normal import Normal, kept_rows
 
 FILLER = 0.1  # A reason that counts less than this share of the first says nothing
@@ -33,7 +34,7 @@ class Reason:
     beside: str = ""  # the cell that it does not go with, where both are normal by themselves: ``bill_length_mm = 38.1``
 
     def __str__(self) -> str:
-        return self.column + (f" = {self.value}" if self.value else "") + (f" ({self.why})" if self.why else "")
+        return _printable(self.column + (f" = {self.value}" if self.value else "") + (f" ({self.why})" if self.why else ""))
 
     def as_dict(self) -> dict[str, Any]:
         """The reason in plain JSON."""

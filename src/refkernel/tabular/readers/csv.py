@@ -100,7 +100,7 @@ class CsvTable(Table):
         most = limit("REFKERNEL_MOST_LINE_BYTES", MOST_LINE_BYTES)
         with self.path.open("rb") as raw:
             file: Any = gzip.GzipFile(fileobj=raw) if self._is_gzip else raw
-            text, number, self._letters = TextIOWrapper(file, encoding=self.encoding, newline="\n"), 0, 0
+            text, number, self._letters, due = TextIOWrapper(file, encoding=self.encoding, newline="\n"), 0, 0, 0
             try:
                 while line := text.readline(most + 1):
                     number += 1
@@ -113,8 +113,9 @@ class CsvTable(Table):
                     if "\0" in line:
                         what = f"holds NUL characters: it is damaged, or not {self._encoding_name()}. Write it again, or pass --encoding"
                         raise TableError(f"{self.path} {what}.")
-                    if self._is_gzip and number % 1_000 == 0:
+                    if self._is_gzip and self._letters >= due:
                         check_unpacked(self.path, file.tell())
+                        due = self._letters + SAMPLE_BYTES
                     self._read = raw.tell()
                     yield line
             except UnicodeDecodeError as error:

@@ -12,10 +12,11 @@ import pandas as pd
 
 from ..._core.text import counted, named
 from ...exceptions import TableError
-from . import BLOCK_ROWS, ReadOptions, Table, check_unpacked, marks_of
+from . import ReadOptions, Table, check_unpacked, marks_of
 from .layout import find_layout
 
 SHEET_ROWS = 1 << 20  # the most rows that Excel allows in a sheet; a row whose number is larger would stand behind that many empty ones
+BLOCK_CELLS = 1 << 20  # cells of a block, with those that Excel leaves out
 FIRST_ROWS = 200  # rows by which the layout of a sheet is recognised
 
 
@@ -42,17 +43,18 @@ class WorkbookTable(Table):
     def blocks(self) -> Iterator[pd.DataFrame]:
         """The rows, in their order."""
         rows: list[list[str]] = []
-        self._read, empty, last = 0, 0, self._header_rows
+        self._read, empty, last, width = 0, 0, self._header_rows, len(self.names)
         for number, cells in self._cells():
             empty, last = empty + number - last - bool(cells), number
             if not cells:
                 continue
-            if len(cells) > len(self.names):
-                what = f"row {number:,} of the sheet {self._sheet} has {len(cells)} cells, but the header has {len(self.names)}"
+            if len(cells) > width:
+                what = f"row {number:,} of the sheet {self._sheet} has {len(cells)} cells, but the header has {width}"
                 raise TableError(f"{self.path}: {what}. Name all columns, or clear the cells beside the table.")
-            rows.append(cells + [""] * (len(self.names) - len(cells)))  # Excel leaves out empty cells at the end
+            rows.append(cells + [""] * (width - len(cells)))  # Excel leaves out empty cells at the end
             self._read += 1
-            if len(rows) == BLOCK_ROWS:
+            if len(rows) * width >= BLOCK_CELLS:
+                check_unpacked(self.path, 8 * self._read * width)  # a cell takes a pointer, if it is empty
                 yield pd.DataFrame(rows, columns=self.names, dtype=object)
                 rows = []
         if rows:

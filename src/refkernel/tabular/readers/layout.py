@@ -109,10 +109,13 @@ def _bare(cell: str) -> str:
 def checked_names(header: Sequence[str], notes: list[str]) -> list[str]:
     """Stripped names; a column without one is called by its number, and names that repeat are numbered."""
     found = [name.strip() or f"column {number}" for number, name in enumerate(header, start=1)]
-    names, there = dict[str, None](), set(found)
+    names, there, last = dict[str, None](), set(found), Counter[str]()
     for name in found:
-        new = (other for number in range(2, len(found) + 2) if (other := f"{name} ({number})") not in there and other not in names)
-        names[next(new) if name in names else name] = None
+        new = name
+        while new in names or (new != name and new in there):
+            last[name] += 1
+            new = f"{name} ({last[name] + 1})"
+        names[new] = None
     if twice := [name for name in names if name not in there]:
         notes.append(f"Names that repeat are numbered, from left to right: {named(twice)}.")
     return list(names)
