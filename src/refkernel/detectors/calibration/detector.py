@@ -280,13 +280,13 @@ class ConformalDetector(SelectMixin, MetaEstimatorMixin, BaseEstimator):
         training, weight = training_rows(X, y, sample_weight)
         passed = self.known_outliers == "pass" or (self.known_outliers == "auto" and is_from(self.estimator, "refkernel"))
         outliers = training.outliers if passed else np.empty(0, dtype=np.intp)
-        takes_weight = has_fit_parameter(self.estimator, "sample_weight")
+        takes_weight = sample_weight is not None and has_fit_parameter(self.estimator, "sample_weight")
         if sample_weight is not None and not takes_weight and np.unique(weight[weight > 0]).size > 1:
             raise ValueError(
                 f"{type(self.estimator).__name__}.fit takes no sample_weight, and the weights differ. Only rows of weight 0 can be "
                 "left out; pass equal weights for the others."
             )
-        return Rows(X, training.targets, outliers, None if sample_weight is None or not takes_weight else weight)
+        return Rows(X, training.targets, outliers, weight if takes_weight else None)
 
     def _split(self, rows: Rows, place: np.ndarray | None) -> np.ndarray:
         """The positions among the targets that calibrate: the last ones in time, or drawn at random."""
