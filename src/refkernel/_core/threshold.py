@@ -58,7 +58,7 @@ class ThresholdMixin(OutlierMixin):
         X : array-like of shape (n_samples, n_features)
             Samples, as ``score_samples`` takes them.
         **params
-            Passed to ``score_samples``.
+            Passed to ``score_samples``; a calibrated detector takes ``groups``, as its ``p_values`` does, for their own thresholds.
 
         Returns
         -------
@@ -78,7 +78,7 @@ class ThresholdMixin(OutlierMixin):
         X : array-like of shape (n_samples, n_features)
             Samples, as ``score_samples`` takes them.
         **params
-            Passed to ``score_samples``.
+            Passed to ``score_samples``; a calibrated detector takes ``groups``, as its ``p_values`` does, for their own thresholds.
 
         Returns
         -------

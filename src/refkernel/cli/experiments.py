@@ -61,29 +61,23 @@ def benchmark(
     out: Out = Path("benchmark"),
 ) -> None:
     """Compare detectors that learn from normal rows only. Writes rows.csv, summary.csv and benchmark.md."""
+    from ..experiments.benchmark.page import HEADINGS, build_page, cell_text, read_rows, summary
     from ..experiments.benchmark.runner import Settings, run
 
     settings = Settings(names(tables), names(methods), seeds, max_train_rows, max_test_rows, embedded, labels)
     with clear_errors(RESUMES):
         facts = with_progress("benchmark", lambda progress: run(settings, out, jobs=jobs, data_dir=data_dir, progress=progress))
-        _report(out, facts)
-
-
-def _report(out: Path, facts: dict[str, Any]) -> None:
-    """The averages with their standard errors, what was left out, the time, and where the files are."""
-    from ..experiments.benchmark.page import HEADINGS, build_page, cell_text, read_rows, summary
-
-    found = summary(read_rows(out))
-    shown = [name for name in SHOWN if name in found]
-    table = Table(title="Averages over tables (%) ± standard error")
-    for name in shown:
-        table.add_column(HEADINGS[name], no_wrap=name == "method")
-    for row in found.to_dict("records"):
-        table.add_row(*(cell_text(name, row) for name in shown))
-    console.print(table)
-    for note in facts.get("notes", []):
-        say(note)
-    say(f"{facts['seconds']:.0f} s.   Rows: {out / 'rows.csv'}   Page: {build_page(out)}")
+        found = summary(read_rows(out))
+        shown = [name for name in SHOWN if name in found]
+        table = Table(title="Averages over tables (%) ± standard error")
+        for name in shown:
+            table.add_column(HEADINGS[name], no_wrap=name == "method")
+        for row in found.to_dict("records"):
+            table.add_row(*(cell_text(name, row) for name in shown))
+        console.print(table)
+        for note in facts.get("notes", []):
+            say(note)
+        say(f"{facts['seconds']:.0f} s.   Rows: {out / 'rows.csv'}   Page: {build_page(out)}")
 
 
 @group.callback(invoke_without_command=True)

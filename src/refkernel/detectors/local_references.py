@@ -30,10 +30,7 @@ Mixing: TypeAlias = Callable[[int, np.ndarray], np.ndarray] | None
 class LocalReferences(BaseEstimator):
     """Halve the rows at medians until a leaf holds at most OWN · ``references`` rows; the rows nearest to its box fill it up.
 
-    Parameters
-    ----------
-    references : int, default=200
-        References of each leaf; with fewer rows, all rows are the references of a single leaf.
+    With fewer rows than ``references``, all are the references of a single leaf.
     """
 
     _file_rules: ClassVar[dict[str, Rule]] = {
@@ -137,16 +134,8 @@ def _around(Z: np.ndarray, rows: np.ndarray, m: int) -> np.ndarray:
 class KernelResidual(BaseEstimator):
     """What the references leave of a sample: 1 - k'(K + ridge I)^-1 k for k = exp(-D / width), D = Σ_j |x_j - r_j|^power.
 
-    It is the squared distance from the references' span in the kernel's space, with a ridge; also a Gaussian process's variance.
-
-    Parameters
-    ----------
-    scale : float
-        The width, as a multiple of the mean distance D between rows.
-    power : {0.5, 1.0, 2.0}, default=1.0
-        1 is a Laplacian kernel, 2 a Gaussian one. With ½, many small differences weigh more than few large ones.
-    ridge : float, default=0.03
-        Noise on the diagonal of K.
+    It is the squared distance from the references' span in the kernel's space, with a ridge; also a Gaussian process's variance. ``scale``
+    is the width as a multiple of the mean D between rows. With a power of ½, many small differences weigh more than few large ones.
     """
 
     is_local = True
@@ -168,8 +157,11 @@ class KernelResidual(BaseEstimator):
         return f"residual of a {KERNELS[self.power]}, scale {self.scale:g}"
 
     def fit(self, Z: np.ndarray) -> Self:
-        """Measure the width on distinct rows."""
-        self.width_ = self.scale * (mean_distance(Z, self.power) or 1.0)
+        """Measure the width on distinct rows: pairs that are far apart in the order of the rows, evenly spread."""
+        Z = Z[:: max(1, len(Z) // PAIRS)]
+        shifts = sorted({round(number * len(Z) / (SHIFTS + 1)) for number in range(1, SHIFTS + 1)} - {0})
+        distances = [(np.abs(Z - np.roll(Z, shift, axis=0)) ** self.power).sum(axis=1, dtype=np.float64) for shift in shifts]
+        self.width_ = self.scale * ((float(np.mean(distances)) if shifts else 0.0) or 1.0)
         return self
 
     def factor(self, columns: np.ndarray, packed: np.ndarray) -> None:
@@ -220,14 +212,6 @@ class KernelResidual(BaseEstimator):
                     found[place] = np.bincount(feature, weights=added, minlength=count)
             terms[rows] = found
         return terms
-
-
-def mean_distance(Z: np.ndarray, power: float) -> float:
-    """The mean distance between rows: pairs that are far apart in the order of the rows, evenly spread."""
-    Z = Z[:: max(1, len(Z) // PAIRS)]
-    shifts = sorted({round(number * len(Z) / (SHIFTS + 1)) for number in range(1, SHIFTS + 1)} - {0})
-    distances = [(np.abs(Z - np.roll(Z, shift, axis=0)) ** power).sum(axis=1, dtype=np.float64) for shift in shifts]
-    return float(np.mean(distances)) if shifts else 0.0
 
 
 class Near:

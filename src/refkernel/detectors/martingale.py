@@ -22,7 +22,6 @@ LOW, HIGH = np.array([0.3, 0.6]), np.array([1.5, 2.5])
 No bet is on large ones: rows more normal than calibration break no promise, and all rows are, slightly, where folds calibrate."""
 
 TOGETHER = 512  # rows that are ranked at a time, each among those before it
-
 TINY = 1e-15
 
 

@@ -55,18 +55,14 @@ class KernelAxis:
 
 @dataclass
 class Shared:
-    """Candidates that share preprocessing, references and distances.
+    """Candidates that share preprocessing, references and distances."""
 
-    ``prefix`` holds the transformers before the kernel (equal ones have the same ``key``), ``reference`` the map or reference kernel, if
-    any. ``names`` says which axis (nu, C or one of the base kernel's own) each name in the grid stands for.
-    """
-
-    prefix: list[Any]
-    key: Any
-    reference: Any
+    prefix: list[Any]  # the transformers before the kernel
+    key: Any  # the same for equal ones
+    reference: Any  # the map or reference kernel, if any
     kernel: Kernel
     classifier: Any
-    names: dict[str, str]
+    names: dict[str, str]  # which axis (nu, C or one of the base kernel's own) each name in the grid stands for
     axes: list[KernelAxis] = field(default_factory=list)
 
 
@@ -263,7 +259,15 @@ class _Fold:
 
     def samples(self, part: Shared) -> Samples | None:
         """The preprocessed samples of this fold with the references of a group; None if sharing is not for them, or they are not usable."""
-        X_train, X_test = self._preprocessed(part)
+        if part.key not in self._prefixes:
+            X_train, X_test = self.X_train, self.X_test
+            for step in part.prefix:
+                step = clone(step)
+                X_train, X_test = step.fit_transform(X_train, self.y_train), step.transform(X_test)
+            if not sp.issparse(X_train):
+                X_train, X_test = (np.ascontiguousarray(X, dtype=np.float64) for X in (X_train, X_test))
+            self._prefixes[part.key] = X_train, X_test
+        X_train, X_test = self._prefixes[part.key]
         if sp.issparse(X_train) or X_train.ndim != 2 or not (X_train.size and np.isfinite(X_train).all() and np.isfinite(X_test).all()):
             return None
         rows = TrainingRows(X_train, np.flatnonzero(self.is_target), np.flatnonzero(~self.is_target))
@@ -278,14 +282,3 @@ class _Fold:
         is_target = np.asarray(self.y_test != OUTLIER)
         counted = is_target | (self.test >= self.task.given)  # known outliers are neither
         return np.column_stack(rates(decisions[:, counted], is_target[counted]))
-
-    def _preprocessed(self, part: Shared) -> tuple[Any, Any]:
-        if part.key not in self._prefixes:
-            X_train, X_test = self.X_train, self.X_test
-            for step in part.prefix:
-                step = clone(step)
-                X_train, X_test = step.fit_transform(X_train, self.y_train), step.transform(X_test)
-            if not sp.issparse(X_train):
-                X_train, X_test = (np.ascontiguousarray(X, dtype=np.float64) for X in (X_train, X_test))
-            self._prefixes[part.key] = X_train, X_test
-        return self._prefixes[part.key]

@@ -109,7 +109,9 @@ class DecisionRegionDisplay(Display):
         plane = _plane_of(values, is_target, features, names_of(model, X))
         marks = {kind: plane.project(points) for kind, points in _points_of(model, X, values, is_target).items()}
         x1, x2, points = grid_over(np.concatenate(list(marks.values())), grid)
-        decisions = decisions_of(model, _like(X, plane.lift(points))).reshape(grid, grid)
+        rows = plane.lift(points)
+        rows = type(X)(dict(zip(X.columns, rows.T, strict=True))) if hasattr(X, "columns") else rows
+        decisions = decisions_of(model, rows).reshape(grid, grid)
         title = ", ".join([type(detector_of(model)).__name__, *plane.note])
         return cls(x1=x1, x2=x2, decisions=decisions, marks=marks, labels=plane.labels, title=title).plot(ax, legend=legend)
 
@@ -178,11 +180,6 @@ def _numbers(features: Any, names: list[str]) -> list[int]:
     if len(numbers) != 2 or numbers[0] == numbers[1]:
         raise ValueError(f"features={features!r} must be two different names or numbers: the axes of the plane.")
     return numbers
-
-
-def _like(X: Any, values: np.ndarray) -> Any:
-    """Values as a data frame with the columns of X if X is one."""
-    return type(X)(dict(zip(X.columns, values.T, strict=True))) if hasattr(X, "columns") else values
 
 
 def grid_over(P: np.ndarray, size: int, share: float = MARGIN) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

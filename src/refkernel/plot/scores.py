@@ -85,7 +85,10 @@ class ScoreDistributionDisplay(Display):
         if not isinstance(self.bins, Integral) or self.bins < 1:
             raise ValueError(f"bins={self.bins!r} must be an int >= 1: the number of bins over the range of decision values.")
         self.histograms_: dict[str, Any] = {}
-        edges = _edges(self.decisions, self.bins)
+        low, high = self.decisions.min(), self.decisions.max()
+        width = (high - low or abs(high) or 1.0) / self.bins
+        first, last = np.floor(low / width) - 1, np.floor(high / width) + 2  # an empty bin at each end, so that rounding loses no value
+        edges = width * np.arange(first, last + 1)  # 0 is an edge, so that each bin is accepted or rejected as a whole
         for kind, values, verb, style in (
             ("targets", self.decisions[self.is_target], "accepted", {"facecolor": PALE, "edgecolor": BLUE}),
             ("outliers", self.decisions[~self.is_target], "rejected", {"facecolor": "none", "edgecolor": VERMILION, "hatch": "///"}),
@@ -98,14 +101,6 @@ class ScoreDistributionDisplay(Display):
         self.threshold_ = self.ax_.axvline(0.0, color=INK, ls="--", lw=1.4, label=f"threshold{bound}")
         self.ax_.set(xlabel="decision value (accepted if ≥ 0)", ylabel="share of the kind (%)", title=self.title)
         return self._labelled()
-
-
-def _edges(decisions: np.ndarray, bins: int) -> np.ndarray:
-    """Edges of equal bins over the values; 0 is an edge, so that each bin is accepted or rejected as a whole."""
-    low, high = decisions.min(), decisions.max()
-    width = (high - low or abs(high) or 1.0) / bins
-    first, last = np.floor(low / width) - 1, np.floor(high / width) + 2  # an empty bin at each end, so that rounding loses no value
-    return width * np.arange(first, last + 1)
 
 
 def decisions_of(model: Any, X: Any) -> np.ndarray:

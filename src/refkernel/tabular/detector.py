@@ -186,7 +186,7 @@ class TableDetector(CalibratedMixin, BaseEstimator):
             warnings.warn(
                 f"{self.time_column} holds text and not times, so the order of the rows does not count.", UserWarning, stacklevel=3
             )
-        scales, kind = hasattr(detector, "_fit_encoded"), type(detector).__name__
+        scales, kind = isinstance(detector, AutoDetector), type(detector).__name__
         if not scales and isinstance(detector_of(detector), SelectMixin):
             raise ValueError(
                 f"{kind} would calibrate on rows that the encoder has seen, and break its promise: turn them round, as in "
@@ -196,18 +196,17 @@ class TableDetector(CalibratedMixin, BaseEstimator):
             raise ValueError(f"{kind} keeps no rate for each group: group_column takes rk.AutoDetector.")
         self.encoder_: Any = TableEncoder(kinds, standardise=not scales).fit(X, labels)
         rows = self.encoder_.read(X)
-        encoded = rows.encoded
-        known = labels == OUTLIER
+        encoded, known = rows.encoded, labels == OUTLIER
         y = labels if known.any() else None
         if scales and detector.units is None:
             without = partial(self._without, rows.frame(), labels)
-            self.detector_ = detector.set_params(units=self.encoder_.units_)._fit_encoded(encoded, y, without, **how)
+            detector.set_params(units=self.encoder_.units_)._fit(encoded, y, None, without, **how)
+            self.detector_ = detector
         else:
             self.detector_ = detector.fit(encoded, y)
         self.n_features_in_, self.feature_names_in_ = self.encoder_.n_features_in_, self.encoder_.feature_names_in_
         self.formats_ = {p.name: formats for p in profiles if any(formats := [getattr(p, name) for name in FORMATS])}
-        self._judge(encoded, labels, known)
-        self._keep_seen(encoded[~known])
+        self._judge(encoded, known)
         return self
 
     def _without(self, X: Any, labels: np.ndarray, unseen: np.ndarray) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
@@ -217,11 +216,17 @@ class TableDetector(CalibratedMixin, BaseEstimator):
         encoder = self.encoder_._fitted_without(X, seen)
         return lambda rows: encoder.read(X.iloc[rows]).encoded, encoder.units_
 
-    def _judge(self, encoded: np.ndarray, labels: np.ndarray, known: np.ndarray) -> None:
-        """Write the card."""
-        normal = labels != OUTLIER
-        found, percentiles = facts(self.detector_, self._final, encoded[normal], encoded[~normal], self.random_state)
+    def _judge(self, encoded: np.ndarray, known: np.ndarray) -> None:
+        """Write the card, and keep scores of training rows that have no equal."""
+        normal = encoded[~known]
+        found, percentiles = facts(self.detector_, self._final, normal, encoded[known], self.random_state)
         self.percentiles_: Any = percentiles
+        kept, others, alone, twice = seen_rows(normal)
+        scores = [self.detector_.score_samples(normal[rows]) for rows in (kept, others) if rows.size]
+        self.seen_scores_ = np.sort(scores[0]) if scores else np.empty(0)
+        share = kept.size / max(alone, 1)
+        if others.size:
+            share += (1.0 - share) * found_scores(self.seen_scores_, scores[1]) / others.size
         self.card_ = {
             **dict.fromkeys(("file", "target_column", "target", "outlier")),
             "rows": known.size,
@@ -232,17 +237,10 @@ class TableDetector(CalibratedMixin, BaseEstimator):
             "group_column": self.group_column,
             **found,
             **versions(),
+            "alone": alone,
+            "twice": twice,
+            "recognised": share,
         }
-
-    def _keep_seen(self, encoded: np.ndarray) -> None:
-        """Keep scores of training rows that have no equal."""
-        kept, others, alone, twice = seen_rows(encoded)
-        scores = [self.detector_.score_samples(encoded[rows]) for rows in (kept, others) if rows.size]
-        self.seen_scores_ = np.sort(scores[0]) if scores else np.empty(0)
-        share = kept.size / max(alone, 1)
-        if others.size:
-            share += (1.0 - share) * found_scores(self.seen_scores_, scores[1]) / others.size
-        self.card_ |= {"alone": alone, "twice": twice, "recognised": share}
 
     @property
     def _final(self) -> Any:
@@ -279,8 +277,7 @@ class TableDetector(CalibratedMixin, BaseEstimator):
     read.__doc__ = TableEncoder.read.__doc__
 
     def score_samples(self, X: Any) -> np.ndarray:
-        encoded = self.read(X).encoded
-        return self.detector_.score_samples(encoded)
+        return self.detector_.score_samples(self.read(X).encoded)
 
     def decision_function(self, X: Any, groups: Any = None) -> np.ndarray:  # type: ignore[override]
         rows = self.read(X)

@@ -144,10 +144,6 @@ class Descriptions(BaseEstimator):
             found += [part.terms(*placed, feature, count, mixed) for part in described.parts]
         return found
 
-    def comparable(self, X: np.ndarray) -> np.ndarray:
-        """Rows with each column in its deviations."""
-        return self.described_[0].seen(self._moderate(X), self.columns_).astype(np.float64)
-
     def _moderate(self, X: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):
             return np.asarray(X / self.unit_)

@@ -26,13 +26,11 @@ from ..calibration.base import CALIBRATION_RULES, CalibratedMixin, Calibrating, 
 from ..calibration.promise import Promise, check_rate, least_rate, needed_samples, promise, worth
 from ..pseudo_outliers import as_pseudo_outliers
 from .descriptions import Descriptions
-from .evidence import Evidence
+from .evidence import Evidence, auroc, balanced_rate, standard_error
 from .folds import HeldOut, Training, Without, averaged
-from .judging import auroc, balanced_rate, standard_error
 from .parts import parts_for, robust_parts
 
 MOST_READ = 100_000  # rows that are drawn from a source: more than are described and calibrate
-
 SOURCES = ("permuted", "swapped", "pushed", "box", "noise")
 RESEMBLE = 3  # the first of these resemble normal rows, and say which rate balances the errors; the others are told apart almost always
 MADE_UP, MADE_UP_OF = 300, 1000  # made-up outliers of each source that the parts are tried on, made of up to this many rows
@@ -201,11 +199,6 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         self._fit(X, y, sample_weight, groups=groups, time=time)
         return self
 
-    def _fit_encoded(self, X: Any, y: npt.ArrayLike | None, without: Without, **how: Any) -> Self:
-        """Fit to the rows of an encoder; ``without`` gives them as an encoder sees them that has not seen some of them."""
-        self._fit(X, y, None, without, **how)
-        return self
-
     def _fit(
         self,
         X: Any,
@@ -215,7 +208,7 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         groups: npt.ArrayLike | None = None,
         time: npt.ArrayLike | None = None,
     ) -> _Judged:
-        """Fit, and say what was made of the training rows."""
+        """Fit, and say what was made of the rows; ``without`` gives those of an encoder as one sees them that has not seen some of them."""
         _check_rate(self.false_alarm_rate)
         share = self._contamination()
         rows, number, given = self._training_rows(X, y, sample_weight)
@@ -413,18 +406,6 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         return other
 
     def score_samples(self, X: npt.ArrayLike) -> np.ndarray:
-        """Compute minus the average evidence against each sample: 0 for the most normal, lower for less normal ones.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The scores. A row's score does not depend on the rows beside it.
-        """
         if not isinstance(X, np.ndarray) and is_source(X):
             check_is_fitted(self)
             return as_source(X).apply(self.score_samples)
@@ -446,7 +427,8 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_descriptions)
-            -log of the share of normal rows that look as unusual in a view. ``score_samples`` is minus the weighted mean.
+            -log of the share of normal rows that look as unusual in a view. ``score_samples`` is minus the weighted mean: 0 for the most
+            normal, lower for less normal ones.
         """
         return np.column_stack([evidence(part) for evidence, part in zip(self._evidence, self._model.score(self._checked(X)), strict=True)])
 
@@ -487,7 +469,7 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
 
     def _comparable(self, X: np.ndarray) -> np.ndarray:
         """Rows with each column in its deviations."""
-        return self._model.comparable(X)
+        return self._model.described_[0].seen(self._model._moderate(X), self._model.columns_).astype(np.float64)
 
     def _graph(self, op: Any, X: Any) -> Any:
         unit = self._model.unit_

@@ -20,7 +20,6 @@ FEWEST_LEFT_OUT, LEFT_OUT, MOST_LEFT_OUT = 2000, 0.1, 10_000
 """The share of the rows that is left out, and limits of their number: 10,000 rows promise rates down to 1 / 10,000."""
 
 GAP = 0.5  # of the length of a stretch of time: rows as near to it are not described either
-
 MOST_DESCRIBED = 20_000  # rows that are described: with more, leaves get smaller, and no table that we know of is ranked better
 
 Without: TypeAlias = Callable[[np.ndarray], tuple[Callable[[np.ndarray], np.ndarray], np.ndarray | None]]
@@ -29,24 +28,18 @@ Without: TypeAlias = Callable[[np.ndarray], tuple[Callable[[np.ndarray], np.ndar
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Rows that calibrate: ``scores`` (parts × rows) by descriptions that have not seen them.
-
-    ``contradicts`` says for each whether it differs in a column that all described rows agree in, ``is_copy`` whether another fold has its
-    equal.
-    """
+    """Rows that calibrate, scored by descriptions that have not seen them."""
 
     rows: np.ndarray
-    scores: np.ndarray
-    contradicts: np.ndarray
-    is_copy: np.ndarray
+    scores: np.ndarray  # parts × rows
+    contradicts: np.ndarray  # whether each differs in a column that all described rows agree in
+    is_copy: np.ndarray  # whether another fold has its equal
 
     @classmethod
     def joined(cls, parts: Sequence[HeldOut]) -> HeldOut:
-        """All, one after the other."""
         return cls(*(np.concatenate(fields, axis=-1) for fields in zip(*(vars(part).values() for part in parts), strict=True)))
 
     def some(self, places: np.ndarray) -> HeldOut:
-        """Those at these places."""
         return HeldOut(*(field[..., places] for field in vars(self).values()))
 
     def evidence(self, weights: np.ndarray) -> np.ndarray:
@@ -60,63 +53,56 @@ def averaged(evidence: Sequence[np.ndarray], weights: np.ndarray) -> np.ndarray:
     return sum(found[1:], start=found[0]) / weights.sum()  # NumPy would sum a single sample in another order
 
 
+@dataclass(frozen=True, eq=False)
 class Training:
-    """Normal rows X, and the parts that describe them. ``without`` sees the rows as an encoder gives them that has not seen some.
+    """Normal rows X, and the parts that describe them."""
 
-    ``place`` is the place of each row in time, if that counts: stretches of time are left out together then.
-    """
-
-    def __init__(
-        self,
-        X: np.ndarray,
-        units: np.ndarray | None,
-        parts: Sequence[ViewParts],
-        is_local: bool,
-        without: Without | None,
-        verbose: bool,
-        place: np.ndarray | None = None,
-    ) -> None:
-        self.X, self._units, self._parts, self._is_local, self._verbose, self._place = X, units, parts, is_local, verbose, place
-        self._without: Without = without or (lambda unseen: (X.__getitem__, units))
+    X: np.ndarray
+    units: np.ndarray | None
+    parts: Sequence[ViewParts]
+    is_local: bool
+    without: Without | None  # the rows as an encoder gives them that has not seen some
+    verbose: bool
+    place: np.ndarray | None = None  # of each row in time, if that counts: stretches of time are left out together then
 
     def learn(self, rows: np.ndarray, random_state: np.random.RandomState) -> tuple[Descriptions, np.ndarray, HeldOut]:
         """Descriptions of some rows, which of them are described, and those that calibrate."""
         rows = random_state.permutation(rows)
         if len(rows) <= MOST_IN_FOLDS:
             described = np.sort(rows)
-            model, held = self._describe(self.X[described], self._units), self.in_folds(rows, FOLDS)
+            model, held = self._describe(self.X[described], self.units), self.in_folds(rows, FOLDS)
             return model, described, self._as_copies(held, model)
         left_out = int(np.clip(LEFT_OUT * len(rows), FEWEST_LEFT_OUT, MOST_LEFT_OUT))
         unseen = rows[:left_out]
-        if self._place is not None:
+        if self.place is not None:
             unseen = np.concatenate([stretch[: left_out // FOLDS] for stretch in self._folds(rows, FOLDS)])
         described = np.sort(rows[~np.isin(rows, unseen)][:MOST_DESCRIBED])
-        model = self._describe(self.X[described], self._units)
+        model = self._describe(self.X[described], self.units)
         return model, described, self.held_out(np.sort(unseen), described, model)
 
     def _folds(self, rows: np.ndarray, count: int) -> list[np.ndarray]:
         """The rows in so many parts: stretches of time, if time counts."""
-        if self._place is None:
+        if self.place is None:
             return [rows[number::count] for number in range(count)]
-        return np.array_split(rows[np.argsort(self._place[rows], kind="stable")], count)
+        return np.array_split(rows[np.argsort(self.place[rows], kind="stable")], count)
 
     def _near(self, part: np.ndarray) -> np.ndarray:
         """A part, and with a stretch of time also what resembles its ends: half as many rows on either side."""
-        if self._place is None:
+        if self.place is None:
             return part
-        first, last = self._place[part[[0, -1]]]
+        first, last = self.place[part[[0, -1]]]
         gap = GAP * (last - first)
-        return np.flatnonzero((self._place >= first - gap) & (self._place <= last + gap))
+        return np.flatnonzero((self.place >= first - gap) & (self.place <= last + gap))
 
     def in_folds(self, rows: np.ndarray, folds: int) -> HeldOut:
         """Every row, scored by descriptions of those in the other folds."""
         parts = self._folds(rows, min(folds, len(rows)))
-        shown = progress(parts, len(parts), self._verbose, "folds")
+        shown = progress(parts, len(parts), self.verbose, "folds")
         return HeldOut.joined([self.held_out(np.sort(part), np.setdiff1d(rows, self._near(part))) for part in shown])
 
     def held_out(self, rows: np.ndarray, others: np.ndarray, model: Descriptions | None = None) -> HeldOut:
         """Some rows, scored by descriptions of others: by ``model`` if it describes them as those see them who have not seen the rows."""
-        seen, units = self._without(rows)
+        seen, units = (self.X.__getitem__, self.units) if self.without is None else self.without(rows)
         X, Z = seen(rows), seen(others)
         known = set(keys(Z)) if model is None else set()
         if model is None or not np.array_equal(Z, self.X[others]):
@@ -124,7 +110,7 @@ class Training:
         return HeldOut(rows, model.score(X), model.contradicts(X), np.array([key in known for key in keys(X)], dtype=bool))
 
     def _describe(self, X: np.ndarray, units: np.ndarray | None) -> Descriptions:
-        return Descriptions(units, self._is_local).fit(X, self._parts)
+        return Descriptions(units, self.is_local).fit(X, self.parts)
 
     def _as_copies(self, held: HeldOut, model: Descriptions) -> HeldOut:
         """Rows with a copy in another fold score at least as a new sample does that repeats a training row, to the bit.

@@ -30,7 +30,6 @@ class LinearResidual(BaseEstimator):
     _file_rules: ClassVar[dict[str, Rule]] = {}
 
     def fit(self, Z: np.ndarray) -> Self:
-        """Nothing is learnt before it is needed."""
         return self
 
     def factor(self, Z: np.ndarray) -> tuple[float, np.ndarray]:
@@ -41,7 +40,6 @@ class LinearResidual(BaseEstimator):
         return 1.0 / ridge, np.sqrt(kept / (kept + ridge) / ridge)[:, None] * V
 
     def score(self, Z: np.ndarray, near: Near, leaf: np.ndarray) -> np.ndarray:
-        """The distances of samples."""
         a, B = near.once(self, self.factor)
 
         def make(rows: int) -> Callable[[Any], np.ndarray]:
@@ -74,11 +72,9 @@ class LargestCell(BaseEstimator):
     _file_rules: ClassVar[dict[str, Rule]] = {}
 
     def fit(self, Z: np.ndarray) -> Self:
-        """Nothing is learnt."""
         return self
 
     def score(self, Z: np.ndarray, near: Near, leaf: np.ndarray) -> np.ndarray:
-        """The largest value of each row."""
         return Z.max(axis=1).astype(np.float64)
 
     def terms(self, Z: np.ndarray, near: Near, leaf: np.ndarray, feature: np.ndarray, count: int, mixed: Any = None) -> np.ndarray:
@@ -119,7 +115,6 @@ WIDE = (
 """With many columns, their covariance says what local references cannot."""
 
 MANY = 1000  # references of a leaf in a whitened view: boxes of many columns say little about which rows are nearest
-
 ONE_UNIT = (ViewParts(Whitened(0.25), (KernelResidual(0.1, power=2.0),), references=MANY),)
 ONE_UNIT_FEW_ROWS = (
     ViewParts(OneScale(), (LinearResidual(),)),
@@ -128,7 +123,6 @@ ONE_UNIT_FEW_ROWS = (
 """Embeddings, pixels, scores of principal components: columns that share a unit are not standardised one by one."""
 
 MANY_COLUMNS = 50  # fewer columns are always ordinary ones
-
 ROWS_PER_COLUMN = 3  # with fewer rows the covariance says more than neighbours do: 16 embeddings, and texts in 384 dimensions
 
 FEWEST_EFFECTIVE, MOST_EFFECTIVE = 8.0, 0.98
@@ -139,8 +133,7 @@ ROBUST_REFERENCES = 500
 """References where outliers may be among the rows. They are the same for all samples: around a cluster of outliers, all local ones
 could be outliers."""
 
-ROBUST_RIDGE = 0.5
-"""The ridge, as a share of the outliers expected among the references: those not left out explain less of others like them."""
+ROBUST_RIDGE = 0.5  # the ridge, as a share of the outliers expected among the references: those not left out explain less of their like
 
 
 def robust_parts(share: float, rows: int) -> tuple[ViewParts, ...]:

@@ -1,6 +1,7 @@
 """Views: the same table as different sets of numbers. Each is a function of one column at a time, in units of about one deviation."""
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,18 +16,15 @@ from ..._core.local_residuals import normal_scores, unseen
 from ..._core.threads import one_blas_thread
 
 CONSTANT = 1e-9  # A column whose range is below this share of its size (at least 1) is constant
-
-EQUAL = 5e-7
-"""Values that differ by less than this share of the largest in their column are equal: rounding in single precision, and of sines."""
-
+EQUAL = (
+    5e-7  # values nearer to each other than this share of the largest in their column are equal: rounding in single precision, and of sines
+)
 CONSTANT_TOLERANCE = 1e-6  # A value differs from a constant where it is farther away than this share of its size (at least 1)
 TAIL_WIDTH = 2.0 * np.sqrt(np.pi / 2.0)  # mean absolute deviations at which ``arcsinh`` bends: two standard deviations of a normal column
 TENTHS = 2.0 * float(ndtri(0.9))  # standard deviations from the 10 % to the 90 % quantile of a normal column
 MOST_SEEN_ONCE = 0.5  # A column repeats its values if at most this share of the rows has a value of its own
 
-WHITENED_RIDGE, SMALLEST = 10.0, 1e-6
-"""Axes with less variance than this many ridges count about equally, and a ridge is at least ``SMALLEST``."""
-
+WHITENED_RIDGE, SMALLEST = 10.0, 1e-6  # axes with less variance than this many ridges count about equally; a ridge is at least this
 LARGEST = 1e15  # deviations count as at most this many
 
 
@@ -92,19 +90,11 @@ class Columns(BaseEstimator):
 
 
 class View(BaseEstimator):
-    """Columns centred and divided, then perhaps bent, centred and divided again."""
+    """Columns centred and divided, then perhaps bent, centred and divided again. ``size`` holds a value for each column, in any view."""
 
     is_by_column = True
+    size = property(attrgetter("width_"))
     _file_rules: ClassVar[dict[str, Rule]] = dict.fromkeys(("centre_", "width_"), Array(("d",)))
-
-    def fit(self, X: np.ndarray, columns: Columns) -> Self:
-        """Learn from all training rows."""
-        raise NotImplementedError
-
-    @property
-    def size(self) -> np.ndarray:
-        """A value for each column."""
-        return self.width_
 
     def transform(self, X: np.ndarray) -> np.ndarray:
         """The rows in this view (n × columns)."""
@@ -154,7 +144,6 @@ class Bent(View):
         return self
 
     def transform(self, X: np.ndarray) -> np.ndarray:
-        """The rows in this view (n × columns)."""
         return (np.arcsinh(super().transform(X)) - self.mean_) / self.std_
 
     def _graph(self, op: Any, X: Any) -> Any:
@@ -169,6 +158,7 @@ class NormalScores(BaseEstimator):
 
     name = "normal scores"
     is_by_column = True
+    size = property(attrgetter("unit_"))
     _file_rules: ClassVar[dict[str, Rule]] = {
         "start_": Array(("e",), lowest=0),
         **dict.fromkeys(("at_", "score_"), Array(("t",))),
@@ -180,11 +170,6 @@ class NormalScores(BaseEstimator):
         start = self.start_
         fits = sizes["e"] == sizes["d"] + 1 and start[0] == 0 and start[-1] == sizes["t"] and (np.diff(start) > 0).all()
         return None if fits else "start_ does not divide at_ among the columns"
-
-    @property
-    def size(self) -> np.ndarray:
-        """A value for each column."""
-        return self.unit_
 
     def fit(self, X: np.ndarray, columns: Columns) -> Self:
         """Rank the values of each column."""
@@ -204,7 +189,6 @@ class NormalScores(BaseEstimator):
         return self
 
     def transform(self, X: np.ndarray) -> np.ndarray:
-        """The rows in this view (n × columns)."""
         Z = np.empty(X.shape)
         normal_scores(np.ascontiguousarray(X), self.start_, self.at_, self.score_, self.unit_, Z)
         return Z
@@ -239,14 +223,12 @@ class Mixed(BaseEstimator):
         return self.mean_ if self.scores_.size.size == self.bent_.size.size == self.mean_.size else self.mean_[:0]
 
     def fit(self, X: np.ndarray, columns: Columns) -> Self:
-        """Fit both."""
         self.scores_, self.bent_ = NormalScores().fit(X, columns), Bent().fit(X, columns)
         Z = self._sum(X)
         self.mean_, self.std_ = Z.mean(axis=0), _positive(Z.std(axis=0), columns)
         return self
 
     def transform(self, X: np.ndarray) -> np.ndarray:
-        """The rows in this view (n × columns)."""
         return (self._sum(X) - self.mean_) / self.std_
 
     def _sum(self, X: np.ndarray) -> np.ndarray:
@@ -265,6 +247,7 @@ class Unseen(BaseEstimator):
 
     name = "values not seen"
     is_by_column = False
+    size = property(attrgetter("evidence_"))
     _file_rules: ClassVar[dict[str, Rule]] = {
         "start_": Array(("e",), lowest=0),
         "at_": Array(("t",)),
@@ -276,11 +259,6 @@ class Unseen(BaseEstimator):
         start = self.start_
         fits = sizes["e"] == sizes["d"] + 1 and start[0] == 0 and start[-1] == sizes["t"]
         return None if fits and (np.diff(start) >= (self.evidence_ > 0)).all() else "start_ does not divide at_ among the columns"
-
-    @property
-    def size(self) -> np.ndarray:
-        """A value for each column."""
-        return self.evidence_
 
     def fit(self, X: np.ndarray, columns: Columns) -> Self:
         """Collect the values of the columns in which they repeat."""

@@ -5,7 +5,4 @@ from .detector import ConformalDetector
 from .promise import Promise, least_rate, needed_samples, promise
 
 __all__ = ["ConformalDetector", "FalseAlarmBand", "Promise", "least_rate", "needed_samples", "promise"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

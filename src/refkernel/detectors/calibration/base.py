@@ -39,11 +39,9 @@ class Calibrating(NamedTuple):
     group: np.ndarray
 
     def some(self, chosen: np.ndarray) -> Calibrating:
-        """Some of the rows."""
         return Calibrating(*(values[chosen] for values in self))
 
     def and_(self, other: Calibrating) -> Calibrating:
-        """These rows and others."""
         return Calibrating(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
 
 
@@ -238,20 +236,6 @@ class CalibratedMixin(SelectMixin):
         return self.p_values_of(np.asarray(detector.score_samples(X)), groups)
 
     def decision_function(self, X: Any, groups: Any = None) -> np.ndarray:  # type: ignore[override]
-        """Compute ``score_samples(X)`` less the threshold: at least 0 for samples that are accepted.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples, as ``score_samples`` takes them.
-        groups : array-like of shape (n_samples,), optional
-            As ``p_values`` takes them; by default the threshold is ``offset_`` for all rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The decision values.
-        """
         if groups is None:
             return super().decision_function(X)
         detector: Any = self

@@ -19,17 +19,14 @@ from ..._core.unwrap import is_from, sign
 from ..._core.validation import as_labels, check_choice, is_number
 from ...classifiers.left_out import LeftOutModels
 from .base import CALIBRATION_RULES, Calibrating, SelectMixin, places_in_time
-from .held_out import HeldOut, HeldOutModels, Rows, by_folds, has_exact_loo
+from .held_out import HeldOut, HeldOutModels, Rows, by_folds
 from .promise import Promise, p_values, promise, worth
 
 METHODS = ("auto", "split", "cv", "loo")
 SCORED_BY = ("auto", "folds", "full")
 
 TIE = 1e-10  # scores that differ by less than this share differ only by rounding: equal samples may get different bits in different calls
-
-MOST_LEFT_OUT = 1024
-"""With more targets "auto" is "cv": "loo" scores a new sample with as many models as there are targets."""
-
+MOST_LEFT_OUT = 1024  # with more targets "auto" is "cv": "loo" scores a new sample with as many models as there are targets
 BLOCK_ENTRIES = 2**22  # differences of scores in memory at a time: 32 MB
 
 
@@ -204,7 +201,8 @@ class ConformalDetector(SelectMixin, MetaEstimatorMixin, BaseEstimator):
         samples, labels = indexable(X if hasattr(X, "shape") else np.asarray(X), y)
         rows = self._rows(samples, labels, sample_weight)
         place = None if time is None else places_in_time(time, samples.shape[0])[rows.calibrating]
-        by_default = "loo" if has_exact_loo(self.estimator) and rows.calibrating.size <= MOST_LEFT_OUT and time is None else "cv"
+        has_loo = hasattr(self.estimator, "_leave_one_out")  # a pipeline has not: its other steps have seen the sample
+        by_default = "loo" if has_loo and rows.calibrating.size <= MOST_LEFT_OUT and time is None else "cv"
         self.method_ = by_default if self.method == "auto" else self.method
         if time is not None and (self.method_ == "loo" or not isinstance(self.cv, Integral)):
             raise ValueError('time leaves out stretches of time, which takes method="cv" or "split" and a number of folds for cv.')
@@ -291,17 +289,13 @@ class ConformalDetector(SelectMixin, MetaEstimatorMixin, BaseEstimator):
         training, weight = training_rows(X, y, sample_weight)
         passed = self.known_outliers == "pass" or (self.known_outliers == "auto" and is_from(self.estimator, "refkernel"))
         outliers = training.outliers if passed else np.empty(0, dtype=np.intp)
-        return Rows(X, training.targets, outliers, self._passed_weight(weight, sample_weight))
-
-    def _passed_weight(self, weight: np.ndarray, given: npt.ArrayLike | None) -> np.ndarray | None:
-        if given is None or has_fit_parameter(self.estimator, "sample_weight"):
-            return None if given is None else weight
-        if np.unique(weight[weight > 0]).size > 1:
+        takes_weight = sample_weight is not None and has_fit_parameter(self.estimator, "sample_weight")
+        if sample_weight is not None and not takes_weight and np.unique(weight[weight > 0]).size > 1:
             raise ValueError(
                 f"{type(self.estimator).__name__}.fit takes no sample_weight, and the weights differ. Only rows of weight 0 can be "
                 "left out; pass equal weights for the others."
             )
-        return None
+        return Rows(X, training.targets, outliers, weight if takes_weight else None)
 
     def _split(self, rows: Rows, place: np.ndarray | None) -> np.ndarray:
         """The positions among the targets that calibrate: the last ones in time, or drawn at random."""
@@ -324,7 +318,7 @@ class ConformalDetector(SelectMixin, MetaEstimatorMixin, BaseEstimator):
             folds = [(np.setdiff1d(everyone, calibrating), calibrating)]
             fitted = by_folds(self.estimator, rows, folds, sign_)
             return HeldOutModels(fitted.models, fitted.scores[calibrating], fitted.model[calibrating], sign_, fitted.alone)
-        exact = self.method_ == "loo" and has_exact_loo(self.estimator)
+        exact = self.method_ == "loo" and hasattr(self.estimator, "_leave_one_out")
         if exact or self.scored_by_ == "full":
             self.estimator_ = rows.fitted(self.estimator, rows.calibrating)
         found: HeldOut

@@ -1,15 +1,13 @@
 """Models and the samples that they have not seen: what "split", "cv" and "loo" have in common.
 
-``HeldOut`` is the contract. An estimator that can leave out one sample at a time faster than by refitting offers, once fitted,
-
-    _leave_one_out(X, y=None, sample_weight=None) -> HeldOut
-
-with the rows that it was fitted on. ``scores`` then has an entry for each target of positive weight, in the order of the rows, and
-samples whose absence changes nothing may share one model.
+``HeldOut`` is the contract. A fitted estimator that can leave out one sample at a time faster than by refitting offers
+``_leave_one_out(X, y=None, sample_weight=None) -> HeldOut`` with the rows that it was fitted on. ``scores`` then has an entry for each
+target of positive weight, in the order of the rows, and samples whose absence changes nothing may share one model.
 """
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -54,19 +52,22 @@ class HeldOutModels(BaseEstimator):
         return np.column_stack([normality(model, X, self.sign, self.alone) for model in self.models])
 
 
+@dataclass(frozen=True)
 class Rows:
     """The rows of one fit: ``calibrating`` are the targets, ``always`` the known outliers that every model may see."""
 
-    def __init__(self, X: Any, calibrating: np.ndarray, always: np.ndarray, weight: np.ndarray | None = None) -> None:
-        self.X = X
-        self.calibrating = calibrating
-        self.always = always
-        self.weight = weight
+    X: Any
+    calibrating: np.ndarray
+    always: np.ndarray
+    weight: np.ndarray | None
 
     def fitted(self, estimator: Any, targets: np.ndarray) -> Any:
         """A copy of the estimator fitted on these targets and the known outliers."""
-        rows = np.union1d(targets, self.always)
-        return _without_own_threshold(estimator).fit(self.part(rows), *self._labels(rows), **self._weights(rows))
+        rows, copy = np.union1d(targets, self.always), clone(estimator)
+        detector = detector_of(copy)
+        if hasattr(detector, "_leave_one_out") and "threshold" in detector.get_params(deep=False):
+            detector.set_params(threshold="training")  # it leaves no samples out for a threshold that is not used
+        return copy.fit(self.part(rows), *self._labels(rows), **self._weights(rows))
 
     def part(self, rows: np.ndarray) -> Any:
         """These rows of X."""
@@ -84,20 +85,6 @@ class Rows:
 
     def _weights(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         return {} if self.weight is None else {"sample_weight": self.weight[rows]}
-
-
-def _without_own_threshold(estimator: Any) -> Any:
-    """A copy that does not leave samples out for a threshold of its own, which would not be used."""
-    copy = clone(estimator)
-    detector = detector_of(copy)
-    if hasattr(detector, "_leave_one_out") and "threshold" in detector.get_params(deep=False):
-        detector.set_params(threshold="training")
-    return copy
-
-
-def has_exact_loo(estimator: Any) -> bool:
-    """Whether the estimator has its own method to leave out samples. A pipeline has none: its other steps have seen the sample."""
-    return hasattr(estimator, "_leave_one_out")
 
 
 def by_folds(estimator: Any, rows: Rows, folds: Sequence[Any], sign: float, n_jobs: int | None = None, verbose: int = 0) -> HeldOutModels:

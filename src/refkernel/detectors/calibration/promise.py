@@ -16,7 +16,6 @@ from scipy.stats import beta, binomtest, false_discovery_control
 from ..._core.validation import is_number
 
 STRETCHES = 15  # of time: enough to measure a variance, and long enough to hold what resembles each other
-
 ROUNDING = 1e-9  # counts that differ by less than this differ only by rounding: 0.29 · 100 is 28.999999999999996
 
 
@@ -103,7 +102,11 @@ def promise(n: int, rate: float, confidence: float | None = None) -> Promise:
         rank = int(np.count_nonzero(beta.cdf(rate, ranks, n + 1 - ranks) >= confidence))  # falls as the rank rises
         promised = float(beta.ppf(confidence, rank, n + 1 - rank)) if rank else 0.0
     if rank == 0:
-        raise ValueError(_cannot(n, rate, confidence))
+        with_what = "" if confidence is None else f" with confidence {confidence:g}"
+        raise ValueError(
+            f"{n} sample{'s' * (n != 1)} promise{'s' * (n == 1)} no less than {100 * least_rate(n, confidence):.2g} %{with_what}: "
+            f"false_alarm_rate={rate:g} needs {needed_samples(rate, confidence)}. Raise false_alarm_rate, or calibrate on more samples."
+        )
     return Promise(n, rank, promised, confidence)
 
 
@@ -206,11 +209,3 @@ def check_rate(name: str, value: Any) -> None:
     """Raise unless the value is a number between 0 and 1."""
     if not (is_number(value) and 0 < value < 1):
         raise ValueError(f"{name}={value!r} must be a number between 0 and 1.")
-
-
-def _cannot(n: int, rate: float, confidence: float | None) -> str:
-    with_what = "" if confidence is None else f" with confidence {confidence:g}"
-    return (
-        f"{n} sample{'s' * (n != 1)} promise{'s' * (n == 1)} no less than {100 * least_rate(n, confidence):.2g} %{with_what}: "
-        f"false_alarm_rate={rate:g} needs {needed_samples(rate, confidence)}. Raise false_alarm_rate, or calibrate on more samples."
-    )

@@ -162,20 +162,18 @@ class SwappedColumns(PseudoOutliers):
     def _made(self, table: Table, n: int, random_state: np.random.RandomState) -> Any:
         _warn_if_one_varies(table, "SwappedColumns")
         rows, d = table.shape
-        k = self._exchanged(d)
+        if _is_count(self.columns):
+            k = min(int(self.columns), d)
+        elif is_number(self.columns) and not isinstance(self.columns, Integral) and 0 < self.columns <= 1:
+            k = min(max(round(self.columns * d), LEAST_COLUMNS), d)
+        else:
+            raise ValueError(f"columns={self.columns!r} must be a share of the columns (a float in (0, 1]) or a count (an int >= 1).")
         donors = np.repeat(_shuffled(rows, n, random_state)[:, None], d, axis=1)
         chosen = np.argpartition(random_state.random_sample((n, d)), k - 1, axis=1)[:, :k]
         if rows > 1:
             others = (np.take_along_axis(donors, chosen, axis=1) + random_state.randint(1, rows, size=(n, k))) % rows
             np.put_along_axis(donors, chosen, others, axis=1)
         return table.built(donors)
-
-    def _exchanged(self, d: int) -> int:
-        if _is_count(self.columns):
-            return min(int(self.columns), d)
-        if is_number(self.columns) and not isinstance(self.columns, Integral) and 0 < self.columns <= 1:
-            return min(max(round(self.columns * d), LEAST_COLUMNS), d)
-        raise ValueError(f"columns={self.columns!r} must be a share of the columns (a float in (0, 1]) or a count (an int >= 1).")
 
 
 class Box(PseudoOutliers):

@@ -85,18 +85,12 @@ def _ecod_alone(model: Any, X: np.ndarray) -> np.ndarray:
     below = np.column_stack([np.searchsorted(ordered[:, j], X[:, j], side="right") for j in columns])
     above = n - np.column_stack([np.searchsorted(ordered[:, j], X[:, j], side="left") for j in columns])
     left, right = -np.log((below + 1) / (n + 1)), -np.log((above + 1) / (n + 1))
-    skewness = _skewness_sign(train, X)
+    centred, d = train - train.mean(axis=0), X - train.mean(axis=0)
+    shift = d / (n + 1)  # of the mean, where a row of X joins the training rows; their skewness decides by its sign
+    third = (centred**3).sum(axis=0) + d**3 - 3 * shift * ((centred**2).sum(axis=0) + d**2) + 2 * (n + 1) * shift**3
+    skewness = np.sign(third)
     by_skewness = -left * np.sign(skewness - 1) + right * np.sign(skewness + 1)
     return -np.maximum(by_skewness, np.maximum(left, right)).sum(axis=1)
-
-
-def _skewness_sign(train: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """The sign of each column's skewness with one row of X added to the training rows (rows of X × columns)."""
-    centred, n = train - train.mean(axis=0), len(train) + 1
-    d = X - train.mean(axis=0)
-    shift = d / n
-    third = (centred**3).sum(axis=0) + d**3 - 3 * shift * ((centred**2).sum(axis=0) + d**2) + 2 * n * shift**3
-    return np.sign(third)
 
 
 def _thresholded(key: str, name: str, learn: Learn) -> Method:

@@ -141,6 +141,10 @@ def build_page(folder: StrPath) -> Path:
     found, settings = compare_with(means, tested), run.get("settings", {})
     shown = [name for name in HEADINGS if name in table]
     where = [[which, n, f"{better} of {n}", signed(mean, error)] for which, n, better, mean, error in margins_by_size(rows, tested)]
+    promised = [
+        [r.method, f"{r.wish:.0f}", f"{r.mean:.1f}", f"{r.missed:.1f}", f"{r.near} of {r.tables}", f"{r.worst:.1f}"]
+        for r in promises(rows).itertuples()
+    ]
     return write_markdown(
         Path(folder) / "benchmark.md",
         __package__,
@@ -156,7 +160,7 @@ def build_page(folder: StrPath) -> Path:
         yardstick=YARDSTICK,
         where=markdown_table(["Tables of", "tables", "better", "margin"], where) if where else "",
         tests=comparison_table(found, unit="Tables") if found else "",
-        promises=_promises(rows),
+        promises=markdown_table(["Method", "asked for", "rejected", "missed by", "within chance", "worst table"], promised),
         by_table=_by_table(rows, means, list(table["method"])) if len(means) <= MOST_NAMED else "",
         failures=markdown_table(["Method", "what it said", "tables"], failed) if (failed := failures(rows)) else "",
         seeds=int(rows["seed"].nunique()),
@@ -198,14 +202,6 @@ def cell_text(name: str, row: dict[Hashable, Any]) -> str:
     if name.endswith("margin"):
         return "" if row["method"] == YARDSTICK else signed(value, error)
     return f"{value:.{DECIMALS[name]}f}" if name in DECIMALS else value_text(value, error)
-
-
-def _promises(rows: pd.DataFrame) -> str:
-    lines = (
-        [r.method, f"{r.wish:.0f}", f"{r.mean:.1f}", f"{r.missed:.1f}", f"{r.near} of {r.tables}", f"{r.worst:.1f}"]
-        for r in promises(rows).itertuples()
-    )
-    return markdown_table(["Method", "asked for", "rejected", "missed by", "within chance", "worst table"], lines)
 
 
 def _by_table(rows: pd.DataFrame, means: pd.DataFrame, order: list[str]) -> str:

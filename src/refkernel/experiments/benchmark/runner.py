@@ -83,7 +83,11 @@ def run_unit(unit: Unit, settings: Settings, sources: Mapping[str, Source]) -> t
         warnings.simplefilter("ignore")
         split = _split(sources[unit.table], unit.seed, settings.max_train_rows, settings.max_test_rows)
         start = time.perf_counter()
-        found = _measured(method, split)
+        try:
+            _warm_up(method)
+            found = measure(method, split)
+        except Exception as error:  # any failure of a method is a result
+            found = {"error": " ".join(f"{type(error).__name__}: {error}".split())[:MOST_LETTERS]}
         spent = time.perf_counter() - start
     facts = {"wish": method.wish, "n_train": len(split.train), "n_test": len(split.test)}
     facts |= {"outliers": int(split.is_outlier.sum()), "columns": split.train.shape[1]}
@@ -93,14 +97,6 @@ def run_unit(unit: Unit, settings: Settings, sources: Mapping[str, Source]) -> t
 @functools.lru_cache(maxsize=1)  # the methods of a table and a seed follow each other
 def _split(source: Source, seed: int, max_train: int | None, max_test: int | None) -> Split:
     return make_split(source.read(), seed, max_train, max_test)
-
-
-def _measured(method: Method, split: Split) -> dict[str, Any]:
-    try:
-        _warm_up(method)
-        return measure(method, split)
-    except Exception as error:  # any failure of a method is a result
-        return {"error": " ".join(f"{type(error).__name__}: {error}".split())[:MOST_LETTERS]}
 
 
 def measure(method: Method, split: Split) -> dict[str, Any]:
