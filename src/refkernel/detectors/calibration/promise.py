@@ -90,7 +90,7 @@ def promise(n: int, rate: float, confidence: float | None = None) -> Promise:
     --------
     >>> from refkernel.detectors.calibration import promise
     >>> promise(99, 0.05)
-    Promise(n=99, rank=5, rate=0.05, confidence=None)
+    Promise(n=99, rank=5, rate=0.05, confidence=None, worth=1.0)
     """
     check_rate("false_alarm_rate", rate)
     most = math.floor(rate * (n + 1) + ROUNDING)
