@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 AUTO, NONE = "auto", "none"
 MODELS = (AUTO, "svdd", "ocsvm")
-
 SEARCHED_SCALES = (0.01, 0.0316, 0.1, 0.316, 1.0, 3.16, 10.0, 31.6, 100.0)
 SEARCHED_NUS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 """The article's grid is coarse: half decades of the width and smaller nu gain one to three points of Gmean."""
@@ -94,12 +93,11 @@ def fit(
             if detector is not None:
                 raise ValueError("--contamination is for --model auto.")
             detector = AutoDetector(false_alarm_rate, contamination=contamination, random_state=seed)
-        left_out, kinds = names(*(drop or ())), names(*(categorical or ()))
         table_model = TableDetector(
             detector,
             false_alarm_rate=false_alarm_rate,
-            drop=left_out,
-            categorical=kinds,
+            drop=names(*(drop or ())),
+            categorical=names(*(categorical or ())),
             time_column=time_column,
             group_column=group_column,
             random_state=seed,

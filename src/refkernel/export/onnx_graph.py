@@ -156,7 +156,6 @@ body (float[n,d] Z, int64[n,w] leaf, double[n,w] out, int64 number, float[d,w,m]
 """The body of the scan over leaves, in ONNX's syntax: ||L^-1 k||² for the samples in one leaf, written to their places (11: double)."""
 
 POWERS = {0.5: "Sqrt(absolute)", 1.0: "Identity(absolute)", 2.0: "Mul(signed, signed)"}
-
 ONE_COLUMN = """
 body (double[n,m] D, double[n] z, double[m] r) => (double[n,m] following) {
     column = Reshape(z, upright)

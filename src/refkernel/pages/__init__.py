@@ -21,7 +21,6 @@ from ..tabular.detector import TableDetector
 __all__ = ["Report", "check_page", "report"]
 
 PAGES = (".html", ".htm")
-
 HEIGHT = "48rem"  # the height of the page in a cell of a notebook
 
 

@@ -17,7 +17,6 @@ BINS = 60
 LONGEST_TAIL = 4.0  # scores further below the normal ones than this many times their range share the first bar
 MOST_STEPS = 200  # positions of the slider
 HIGHEST_RATE = 0.5  # nobody flags more than half of the normal rows
-
 COLUMN_BINS = 24
 MOST_LEVELS = 20  # bars of a column of categories; the others are one bar
 DIGITS = 5  # significant digits of numbers that are only drawn

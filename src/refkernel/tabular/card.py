@@ -23,17 +23,13 @@ from .encoder import FAR
 
 PERCENT = np.linspace(0.0, 100.0, 101)  # normality is linear between the percentiles of the training targets' decision values
 CONFIDENCE = 0.9  # of the intervals of measured rates
-
 FOLDS = 5
 FEWEST_ROWS = 20  # with fewer targets, a fold says nothing
 MOST_FOLDED = 5_000  # with more targets one fold is held out, and not all in turn: a fifth is enough there, and fits take long
-
 MADE_UP, MADE_UP_KIND = 500, "permuted_and_box"  # values of different training rows, and rows drawn evenly from the box around them
-
 MOST_KEPT = 1_000  # scores of training rows that a model keeps
 CLOSE = 1e-9  # scores that differ by less than this share of the largest are the same: another processor rounds differently
 FEWEST_ALONE = 0.05  # if fewer training rows than this share have no equal, and would have none among new rows, nothing can be said
-
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 CARD = {

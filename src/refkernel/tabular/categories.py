@@ -26,7 +26,6 @@ class CategoryPart(BaseEstimator):
     """
 
     kind = CATEGORY
-
     _file_rules: ClassVar[dict[str, Rule]] = {
         "missing_": Number(0),
         "levels_": Items(Text(), size="l"),
@@ -62,13 +61,11 @@ class CategoryPart(BaseEstimator):
 
     @property
     def units(self) -> list[float]:
-        """The units of the encoded columns."""
         levels = [] if self.is_constant else [LEVEL_UNIT] * len(self.own_)
         new = NEW_UNIT if self.standardise else NEARLY_NO_UNIT
         return levels + [new if name == "new" else LEVEL_UNIT for name in self._extra]
 
     def names(self, names: list[str]) -> list[str]:
-        """The names of the encoded columns."""
         return [] if self.is_constant else [f"{names[0]}: {level}" for level in [*self.own_, *self._extra]]
 
     def _places(self) -> tuple[dict[str, int], int, int]:
@@ -77,7 +74,6 @@ class CategoryPart(BaseEstimator):
         return own, self._extra.get("rare", -1), self._extra.get("missing", -1)
 
     def encode(self, values: np.ndarray) -> np.ndarray:
-        """The encoded columns."""
         own, other, missing = self._places()
         places = np.array([own.get(cell, other) if cell == cell else missing for cell in values[:, 0]], dtype=np.intp)
         known = np.flatnonzero(places >= 0)
@@ -92,7 +88,6 @@ class CategoryPart(BaseEstimator):
         return np.array([cell == cell and cell not in known for cell in values[:, 0]], dtype=bool)[:, None]
 
     def violated(self, values: np.ndarray) -> np.ndarray:
-        """True where a cell contradicts all of training (n × 1)."""
         found = np.zeros(values.shape, dtype=bool) if self.missing_ else np.asarray(values != values, dtype=bool)
         return found if self.expects_new_ else found | self._is_new(values)
 
@@ -113,7 +108,6 @@ class CategoryPart(BaseEstimator):
         return columns, op.doubles(contradicts), op.doubles(_looked_up(op, cells, {"": 1.0}, 0.0))
 
     def profiles(self, names: list[str], rows: int) -> list[ColumnProfile]:
-        """What training knew."""
         pooled = tuple(level for level in self.levels_ if level not in self.own_)
         profile = ColumnProfile(names[0], CATEGORY, self.is_constant, rows, self.missing_)
         return [replace(profile, levels=tuple(self.levels_), counts=tuple(self.counts_), pooled=pooled)]

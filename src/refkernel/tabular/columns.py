@@ -17,8 +17,6 @@ UNEXPECTED = 0.01  # the share of new rows that may bring an unseen category, or
 MOST_KNOTS = 256  # knots of a column of numbers: the largest difference between two distributions is found to within 1/256
 FEWEST_KNOTS = 16
 ALL_KNOTS = 100_000  # knots of all columns together: tables of thousands of columns get fewer for each
-NOTHING = np.empty(0)
-NO_COUNTS = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +40,9 @@ class ColumnProfile:
     rows: int = 0  # training rows; 0 if nothing was learnt
     missing: int = 0  # training rows without a value
     quantiles: tuple[float, ...] = ()
-    knots: np.ndarray = field(default_factory=lambda: NOTHING)
-    below: np.ndarray = field(default_factory=lambda: NO_COUNTS)
-    at_most: np.ndarray = field(default_factory=lambda: NO_COUNTS)
+    knots: np.ndarray = field(default_factory=lambda: np.empty(0))
+    below: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    at_most: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     levels: tuple[str, ...] = ()
     counts: tuple[int, ...] = ()
     pooled: tuple[str, ...] = ()  # levels that are too rare to stand alone

@@ -28,7 +28,6 @@ GRID = 72  # points of the plane along each axis; pictures interpolate between t
 MARGIN = 0.08  # the share of the points' range added on each side
 BULK, REACH = 0.05, 1.0  # points further from the middle 90 % than these are wide stand at the edge of the plane
 FLAT = 1e-9  # rows whose second direction is shorter than this share of the first lie on a line
-
 PICTURES = (".png", ".svg", ".html")
 PANEL = (6.4, 4.4)  # width and height of one panel, in inches: room for the legend beside the axes
 DPI = 150
@@ -58,10 +57,7 @@ class Region:
 
 
 def region_of(saved: SavedModel, rows: Rows, features: tuple[str, ...] = ()) -> Region | None:
-    """Rows and a grid of scores on a plane through them; None where the rows do not span one.
-
-    Columns that are not in the plane have the value that is typical of training.
-    """
+    """Rows and a grid of scores on a plane through them, other columns as typical of training; None where the rows do not span one."""
     X = rows.frame()
     typical = {column.name: X[column.name].median() if column.typical is None else column.typical for column in saved.columns}
     columns, plane = _named(saved, features) if features else _principal(saved, X, typical)

@@ -57,8 +57,7 @@ class ColumnCount:
 class NumbersCount(ColumnCount):
     """New values of a column of numbers: counts of all, and those of evenly spread rows for a test."""
 
-    falls_only: bool = False
-    """Whether only lower values are tested for: left-out rows, scored by models of fewer rows, score a little lower than new ones."""
+    falls_only: bool = False  # only lower values are tested for: left-out rows, scored by models of fewer rows, score a little lower
     outside: tuple[int, int] = (0, 0)  # values below the smallest and above the largest of training
     lowest: float = np.inf
     highest: float = -np.inf
@@ -159,7 +158,6 @@ class ColumnDrift:
 
     @property
     def name(self) -> str:
-        """The column."""
         return self.count.column.name
 
     @property
@@ -181,7 +179,6 @@ class ColumnDrift:
         return about | self.outcome()
 
     def outcome(self) -> dict[str, Any]:
-        """The test alone."""
         return {"difference": self.difference, "p": self.p, "p_corrected": self.corrected, "drift": self.found}
 
 
@@ -194,7 +191,6 @@ class Drift:
 
     @property
     def tests(self) -> int:
-        """The number of tests."""
         return len(self.columns) + (self.scores is not None)
 
     @property
@@ -272,20 +268,14 @@ def same_levels(old: np.ndarray, new: np.ndarray) -> float:
         return 1.0
     if table.shape[1] == 2:
         return same_share(*map(int, table.T.ravel()))
-    table = _pooled(table)
-    return float(chi2_contingency(table, correction=False).pvalue) if table.shape[1] > 1 else 1.0
-
-
-def _pooled(table: np.ndarray) -> np.ndarray:
-    """The levels that a chi-square test can take, and all others as one, joined to the rarest of the former where they are too few."""
     expected = table.sum(axis=0) * table.sum(axis=1).min() / table.sum()
-    kept, rest = table[:, expected >= FEWEST_EXPECTED], expected[expected < FEWEST_EXPECTED].sum()
-    others = table[:, expected < FEWEST_EXPECTED].sum(axis=1, keepdims=True)
-    if rest >= FEWEST_EXPECTED:
-        return np.hstack([kept, others])
-    if kept.shape[1]:
+    few = expected < FEWEST_EXPECTED  # a chi-square test cannot take these: they count as one, or join the rarest other where still too few
+    kept, others = table[:, ~few], table[:, few].sum(axis=1, keepdims=True)
+    if expected[few].sum() >= FEWEST_EXPECTED:
+        kept = np.hstack([kept, others])
+    elif kept.shape[1]:
         kept[:, [np.argmin(kept.sum(axis=0))]] += others
-    return kept
+    return float(chi2_contingency(kept, correction=False).pvalue) if kept.shape[1] > 1 else 1.0
 
 
 def same_share(old: int, new: int, old_rest: int, new_rest: int) -> float:

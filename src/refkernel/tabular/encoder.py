@@ -39,7 +39,6 @@ class Rows:
         return len(self.encoded)
 
     def take(self, chosen: np.ndarray) -> "Rows":
-        """Some of the rows."""
         cells = [column[chosen] for column in self.cells]
         groups = None if self.groups is None else self.groups[chosen]
         return Rows(self.names, cells, self.encoded[chosen], self.missing[chosen], self.violations[chosen], groups)
@@ -51,7 +50,6 @@ class Rows:
         return pd.DataFrame({name: pd.Series(cells, dtype=cells.dtype) for name, cells in zip(self.names, self.cells, strict=True)})
 
     def and_(self, other: "Rows") -> "Rows":
-        """These rows and others."""
         cells = [np.concatenate(pair) for pair in zip(self.cells, other.cells, strict=True)]
         encoded, missing, violations = (
             np.concatenate([getattr(self, name), getattr(other, name)]) for name in ("encoded", "missing", "violations")

@@ -21,14 +21,13 @@ from .columns import CATEGORY, ColumnProfile
 from .detector import READING, TableDetector
 from .frames import times_of
 from .readers import ReadOptions, open_table, read_sample
-from .readers.values import Marks, texts
+from .readers.values import texts
 from .typed import learn
 
 MOST_CELLS, FEWEST_DRAWN = 1 << 24, 1_000
 """Cells of a larger table are not all read into memory: as many of its rows train as have this many, drawn at random."""
 
 OTHER = "other"  # stands for all values but the target's
-
 ACCEPTS_FAR = (
     "This model accepts rows that are far from all training rows: a reference kernel brings them near the centre. Fit it with a larger "
     "--scale, without --references, which always rejects them, or with --model auto."
@@ -83,7 +82,8 @@ def fit_file(
     X, normal, profiles = _without_empty(X, X[y != OUTLIER], profiles, notes)
     progress(f"fit: learning what is normal in {counted(len(X), 'row')} of {counted(len(profiles), 'column')}")
     how: dict[str, Any] = {"groups": texts(frame.loc[kept, model.group_column])} if model.group_column else {}
-    how |= {"time": _times(frame.loc[kept], model.time_column, table.marks)} if model.time_column else {}
+    if model.time_column:
+        how["time"] = times_of(learn(frame.loc[kept, time_column], table.marks, (), [])[1], model.time_column)
     kinds = np.array([profile.kind for profile in profiles])  # a list of thousands would fill the model file
     if isinstance(model.detector, OneClassGridSearch) and isinstance(model.detector.cv, int):
         fewest = min(int(kind.sum()) for kind in (y == OUTLIER, y != OUTLIER) if kind.any())
@@ -116,12 +116,6 @@ def fit_file(
         about["file_sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
     model.card_ |= {"file": _printable(table.path.name), "rows": total, **about}
     return notes
-
-
-def _times(frame: Any, name: str, marks: Marks) -> np.ndarray | None:
-    """The moments in a column, as ``times_of`` gives them."""
-    _, X = learn(frame[[name]], marks, (), [])
-    return times_of(X, name)
 
 
 def choose_rows(frame: Any, labels: TrainingLabels, path: Path, notes: list[str]) -> tuple[np.ndarray, np.ndarray]:

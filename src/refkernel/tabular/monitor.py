@@ -27,7 +27,6 @@ from .drift import LEVEL, DriftMonitor
 from .frames import READERS, as_frame
 
 FEWEST_KEPT = 1_000  # rows that are kept by default, at least: they promise rates down to 0.1 %
-
 CONFIDENCE, REASONS = 0.9, 2
 UNDONE = 3  # reviews that can be undone: a mistake is noticed within a few
 

@@ -41,7 +41,6 @@ class NumbersPart(BaseEstimator):
     """
 
     kind = NUMBER
-
     _file_rules: ClassVar[dict[str, Rule]] = {
         **dict.fromkeys(("mean_", "std_"), Array(("p",))),
         **dict.fromkeys(("missing_", "knot_counts_"), Array(("p",), lowest=0)),
@@ -223,7 +222,6 @@ class DatePart(NumbersPart):
     """A point in time, in seconds since 1970: elapsed time, and the hour, weekday and month as places on a circle where training varies."""
 
     kind = DATE
-
     _file_rules: ClassVar[dict[str, Rule]] = {
         "cycles_": Items(Text(("hour", "weekday", "month")), size="y"),
         "spreads_": Items(Number(), size="y"),

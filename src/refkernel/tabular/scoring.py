@@ -89,7 +89,6 @@ class PlainColumns:
         self.columns = [ColumnProfile(name) for name in self.feature_names_in_]
 
     def column_sources(self) -> np.ndarray:
-        """Each column is itself."""
         return np.arange(self.n_features_in_)
 
     def read(self, X: Any) -> Rows:
@@ -105,7 +104,6 @@ class PlainColumns:
         return Rows(self.feature_names_in_.tolist(), cells, encoded, nothing, nothing)
 
     def transform(self, X: Any) -> np.ndarray:
-        """The numbers."""
         return self.read(X).encoded
 
 
@@ -163,8 +161,11 @@ def score_file(
             rows = saved.rows_of(block, table.marks, watch.rows)
             answers = decide(saved, rows, proba_like)
             watch.add(block, rows, answers)
-            numbers = {name: cells for name, cells in zip(rows.names, rows.cells, strict=True) if name in numeric}
-            written = _output(block, numbers, answers.add_prefix(prefix), table, out)
+            written = block.copy() if is_parquet(out) else block
+            for name, cells in zip(rows.names, rows.cells, strict=True):
+                if is_parquet(out) and name in numeric and is_text(block[name]):
+                    written[name] = cells  # where CSV has the text of numbers
+            written = pd.concat([written, answers.add_prefix(prefix).set_index(block.index)], axis=1)
             if explain:
                 reasons = _reasons(saved, rows, answers["label"].to_numpy(), explain, watch)
                 written = written.assign(**dict(zip(reason_names, reasons.T, strict=True)))
@@ -230,16 +231,6 @@ def check_names(table: Table, saved: SavedModel, added: Sequence[str] = ()) -> l
     if other:
         raise TableError(f"{table.path}: {named(other)} in training. Write the numbers as in training.")
     return [name for name in table.names if name not in used]
-
-
-def _output(block: pd.DataFrame, numbers: dict[str, np.ndarray], added: pd.DataFrame, table: Table, out: Path) -> pd.DataFrame:
-    """The block as it was, with the new columns; Parquet gets numbers where CSV had their text."""
-    added = added.set_index(block.index)
-    if is_parquet(out):
-        block = block.copy()
-        for name in (name for name in numbers if is_text(block[name])):
-            block[name] = numbers[name]
-    return pd.concat([block, added], axis=1)
 
 
 def _reasons(saved: SavedModel, rows: Rows, label: np.ndarray, count: int, watch: Watch) -> np.ndarray:

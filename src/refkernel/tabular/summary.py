@@ -65,11 +65,9 @@ class Kept:
 
     @property
     def scores(self) -> np.ndarray:
-        """Their scores."""
         return self.answers["score"].to_numpy()
 
     def take(self, chosen: np.ndarray) -> Kept:
-        """Some of these rows."""
         cells, answers = (frame.iloc[chosen].reset_index(drop=True) for frame in (self.cells, self.answers))
         return Kept(self.rows[chosen], cells, self.X.take(chosen), answers)
 
@@ -78,17 +76,13 @@ class Kept:
         return self.take(np.argsort(self.scores, kind="stable")[:count])
 
     def and_(self, other: Kept) -> Kept:
-        """These rows and others."""
         cells, answers = (pd.concat(pair, ignore_index=True) for pair in ((self.cells, other.cells), (self.answers, other.answers)))
         return Kept(np.concatenate([self.rows, other.rows]), cells, self.X.and_(other.X), answers)
 
 
 @dataclass
 class Watch:
-    """Follows the rows of a table as they are scored. It holds two numbers a row, ``worst`` rows and ``spread`` rows.
-
-    The ``spread`` rows are taken evenly from the whole table, whatever its length.
-    """
+    """Follows the rows of a table as they are scored: two numbers a row, the ``worst`` rows, and ``spread`` rows taken evenly from all."""
 
     saved: SavedModel
     labels: Labels | None = None
@@ -99,8 +93,7 @@ class Watch:
     spread_rows: Kept | None = None
     violated: Counter[str] = field(default_factory=Counter)  # cells that contradict all training rows, by column
     lacking: Counter[str] = field(default_factory=Counter)  # those of them that are missing
-    reasons: Counter[str] = field(default_factory=Counter)
-    """How often each column is the first reason of a flagged row, if rows are explained."""
+    reasons: Counter[str] = field(default_factory=Counter)  # how often each column is the first reason, if rows are explained
     extra: list[str] = field(default_factory=list)  # columns that the model does not use
     reordered: bool = False
     defused: int = 0
@@ -130,23 +123,18 @@ class Watch:
             worst = here.worst(self.worst)
             self.worst_rows = worst if self.worst_rows is None else self.worst_rows.and_(worst).worst(self.worst)
         if self.spread:
-            self._keep_spread(here)
-
-    def _keep_spread(self, here: Kept) -> None:
-        chosen = here.take(np.flatnonzero((here.rows - 1) % self._step == 0))
-        self.spread_rows = chosen if self.spread_rows is None else self.spread_rows.and_(chosen)
-        while len(self.spread_rows.rows) > self.spread:
-            self._step *= 2
-            self.spread_rows = self.spread_rows.take(np.flatnonzero((self.spread_rows.rows - 1) % self._step == 0))
+            chosen = here.take(np.flatnonzero((here.rows - 1) % self._step == 0))
+            self.spread_rows = chosen if self.spread_rows is None else self.spread_rows.and_(chosen)
+            while len(self.spread_rows.rows) > self.spread:
+                self._step *= 2
+                self.spread_rows = self.spread_rows.take(np.flatnonzero((self.spread_rows.rows - 1) % self._step == 0))
 
     @property
     def scores(self) -> np.ndarray:
-        """The scores of all rows."""
         return np.concatenate(self._scores) if self._scores else np.empty(0)
 
     @property
     def outliers(self) -> int:
-        """How many rows are flagged."""
         return int(self.flagged.sum())
 
     @property

@@ -34,10 +34,8 @@ from .readers.values import (
 
 MOST_CATEGORIES = 1_000  # more categories than this name the rows rather than describe them
 MOST_REFUSED = 20  # columns that cannot be used and are listed; an error for each of 10,000 would hide the first
-
-T = TypeVar("T")
-
 TYPED = "typed"  # the format of dates that are not text: their type says what they are
+T = TypeVar("T")
 
 
 def learn(frame: pd.DataFrame, marks: Marks, categorical: tuple[str, ...], notes: list[str]) -> tuple[list[ColumnProfile], pd.DataFrame]:

@@ -80,7 +80,6 @@ class CsvWriter:
         self._has_header, self.defused = False, 0
 
     def write(self, block: pd.DataFrame) -> None:
-        """Append a block."""
         if not self._has_header:
             header = StringIO()
             names = [f"'{name}" if self._defuse and is_formula(name) else name for name in map(str, block.columns)]
@@ -100,7 +99,6 @@ class CsvWriter:
         self._file.write(self._encode(decoded if self._has_dots else decoded.replace("…", "...")))
 
     def close(self) -> None:
-        """End the file."""
         self._file.close()
 
     def _defused(self, block: pd.DataFrame) -> pd.DataFrame:
@@ -130,13 +128,11 @@ class ParquetWriter:
         self._writer: Any = None
 
     def write(self, block: pd.DataFrame) -> None:
-        """Append a block."""
         rows = pa.Table.from_pandas(block, preserve_index=False).replace_schema_metadata(None)  # pandas' own types concern no other reader
         if self._writer is None:
             self._writer = parquet.ParquetWriter(self._path, rows.schema)
         self._writer.write_table(rows.cast(self._writer.schema))
 
     def close(self) -> None:
-        """End the file."""
         if self._writer is not None:
             self._writer.close()

@@ -18,7 +18,6 @@ from .values import Marks, find_decimal
 __all__ = ["ReadOptions", "Table", "open_table", "read_sample", "read_whole"]
 
 BLOCK_ROWS = 1 << 14  # rows of a block where rows are counted
-
 PARQUET = (".parquet", ".pq")
 EXCEL = (".xlsx", ".xlsm")
 OTHER_WORKBOOKS = (".xls", ".xlsb", ".ods", ".numbers")
@@ -56,10 +55,7 @@ class ReadOptions:
 
 
 class Table:
-    """A file of rows: the names of its columns, and ``blocks`` of rows in their order.
-
-    ``units`` are those in a row under the header, by column.
-    """
+    """A file of rows: the names of its columns, their ``units`` where a row under the header has them, and ``blocks`` of rows in order."""
 
     marks: Marks
     delimiter, encoding = ",", "utf-8"

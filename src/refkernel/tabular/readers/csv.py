@@ -28,7 +28,6 @@ from .values import is_number
 SAMPLE_BYTES = 1 << 16  # what the delimiter is judged by: enough for a header and some rows
 BLOCK_BYTES = 1 << 21  # text in a block of rows: 2 MB hold some thousand rows
 MOST_LINE_BYTES = 1 << 26  # the longest row, in bytes: 64 MB. A file of one endless line ends there, before it fills the memory.
-
 UTF_8, WITH_BOM, WESTERN = "utf-8", "utf-8-sig", "cp1252"
 GZIP_MARK = b"\x1f\x8b"
 POINT = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")  # one thousand, where semicolons separate cells, or a number below it: nobody can know
@@ -64,7 +63,6 @@ class CsvTable(Table):
                 self.notes.append(f"{cell} is read with a decimal point: no cell decides it. --decimal , reads {cell.replace('.', '')}.")
 
     def blocks(self) -> Iterator[pd.DataFrame]:
-        """The rows, in their order."""
         rows: list[list[str]] = []
         ragged: list[tuple[int, int]] = []
         swallowed, begun, width, before = 0, 0, len(self.names), self._header_lines
@@ -96,7 +94,6 @@ class CsvTable(Table):
         return arrow_frame([pa.chunked_array([pa.array(column, pa.string())]) for column in zip(*rows, strict=True)], self.names)
 
     def _lines(self) -> Iterator[str]:
-        """The lines of the text."""
         most = limit("REFKERNEL_MOST_LINE_BYTES", MOST_LINE_BYTES)
         with self.path.open("rb") as raw:
             file: Any = gzip.GzipFile(fileobj=raw) if self._is_gzip else raw
@@ -119,7 +116,11 @@ class CsvTable(Table):
                     self._read = raw.tell()
                     yield line
             except UnicodeDecodeError as error:
-                raise self._not_decoded(error) from error
+                byte = error.object[error.start : error.start + 1].hex()
+                raise TableError(
+                    f"{self.path} is not {self._encoding_name()}: byte 0x{byte} is not one of its characters. "
+                    "Pass --encoding: cp1252 or latin-1 for Western European files, utf-16 for some exports."
+                ) from error
             except (EOFError, gzip.BadGzipFile, zlib.error) as error:
                 raise TableError(f"{self.path} is compressed by gzip and broken ({error}). Copy or write it again.") from error
 
@@ -188,13 +189,6 @@ class CsvTable(Table):
 
     def _encoding_name(self) -> str:
         return codecs.lookup(self.encoding).name.upper().removesuffix("-SIG")
-
-    def _not_decoded(self, error: UnicodeDecodeError) -> TableError:
-        byte = error.object[error.start : error.start + 1].hex()
-        return TableError(
-            f"{self.path} is not {self._encoding_name()}: byte 0x{byte} is not one of its characters. "
-            "Pass --encoding: cp1252 or latin-1 for Western European files, utf-16 for some exports."
-        )
 
 
 def find_delimiter(sample: str, wanted: Mapping[str, str] | None = None) -> str:

@@ -41,7 +41,6 @@ class WorkbookTable(Table):
         self._header_rows = find_layout(self, [(number, cells + [""] * (width - len(cells))) for number, cells in rows], options)
 
     def blocks(self) -> Iterator[pd.DataFrame]:
-        """The rows, in their order."""
         rows: list[list[str]] = []
         self._read, empty, last, width = 0, 0, self._header_rows, len(self.names)
         for number, cells in self._cells():

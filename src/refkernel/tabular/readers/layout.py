@@ -70,13 +70,8 @@ def _header(rows: Sequence[tuple[int, list[str]]], width: int) -> int:
         most = max(width // 2, min(2, width - 1) if len(cells) != width else 0)  # filled cells of a title, or of a name and its value
         if sum(bool(cell.strip()) for cell in cells) > most and not cells[0].lower().startswith("sep="):
             under = [row for _, row in rows[start + 1 : start + 5]]
-            is_full = all(map(str.strip, under[0])) if under else False
-            if (
-                is_full
-                and not all(map(str.strip, cells))
-                and _are_names(under[0], under[1:], width)
-                and not _are_units(under[0], under[1:])
-            ):
+            fills = bool(under) and all(map(str.strip, under[0])) and not all(map(str.strip, cells))
+            if fills and _are_names(under[0], under[1:], width) and not _are_units(under[0], under[1:]):
                 return start + 1
             return start if _are_names(cells, under, width) else 0
     return 0

@@ -31,7 +31,6 @@ FAILED = {
 EMPTY = FAILED | {*MISSING}  # what a cell of numbers, dates or units says that has no value
 
 SWAPPED = str.maketrans(",.", ".,")
-
 CURRENCY = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF|JPY|CNY|INR)"
 LETTER = r"(?:[^\W\d_]|[°%‰$€£¥₹])"
 UNIT = rf"(?:1/)?{LETTER}(?:{LETTER}|[/·*^.()-]| (?=[/·*])|(?<=[/·*]) ){{0,11}}[1-4]?"
@@ -45,7 +44,6 @@ MARKED = re.compile(
 """A number as people write it, with a decimal point: $1,234.50, 12 %, 1'234, -€5, 80.38 °C."""
 
 MOST_UNITS = 5  # texts behind the numbers of a column that are taken for units; where there are more, the cells are words such as 12A
-
 CLOCK = ("%H:%M", "%H:%M:%S")
 CLOCK_ORIGIN = -2208988800.0  # times of the day are read as of 1 January 1900
 
@@ -61,9 +59,7 @@ FORMATS = (
 
 DIGITS = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])")  # A day in eight digits, such as 20241231
 TRIED = 50  # about as many cells that a format of dates is tried on before the whole column is read by it
-
 MOSTLY = 0.5  # A text column with at least this share of numbers, or dates, is meant to hold them: its other values are mistakes
-
 NAMES_OF_MARKS = {".": "points", ",": "commas"}
 OTHER = {".": ",", ",": "."}
 
@@ -92,7 +88,6 @@ class Numbers:
 
     @property
     def unit(self) -> str:
-        """The unit of the numbers."""
         return next(filter(None, self.units), "")
 
 
