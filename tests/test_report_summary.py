@@ -134,7 +134,7 @@ def test_rows_that_are_kept_are_spread_evenly_whatever_the_blocks(folder):
         frame = table(1_234, 7)
         for part in np.array_split(np.arange(len(frame)), blocks):
             block = frame.iloc[part].reset_index(drop=True)
-            watch.add(block, saved.model.read(block), pd.DataFrame({"score": block["width"]}))
+            watch.add(block, saved.model.read(block), pd.DataFrame({"score": block["width"], "label": 1}))
         kept.append(watch)
     assert kept[0].spread_rows.rows.tolist() == kept[1].spread_rows.rows.tolist()
     assert set(np.diff(kept[0].spread_rows.rows)) == {16}

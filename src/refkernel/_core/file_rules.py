@@ -59,6 +59,8 @@ class Array(Rule):
             return f"has the type {value.dtype.str}, not numbers of 4 or 8 bytes in this machine's order"
         if value.ndim != len(self.shape) or any(not _fits(*pair, sizes) for pair in zip(self.shape, value.shape, strict=True)):
             return f"has the shape {value.shape}; {tuple(sizes.get(size, size) for size in self.shape)} was expected"  # type: ignore[arg-type]
+        if self.dtype == "O" and not all(isinstance(name, str) for name in value):
+            return "holds what is no text"
         data = value.data if sp.issparse(value) else value
         if self.lowest is not None and value.size and value.min() < self.lowest:
             return f"holds {value.min()}, below {self.lowest}"
@@ -153,7 +155,8 @@ class OrNone(Rule):
         return None if value is None else self.rule.problem(value, sizes)
 
 
-FEATURES: dict[str, Rule] = {"n_features_in_": Number(1, size="d")}  # of classes that count features; checked first wherever it is
+FEATURES: dict[str, Rule] = {"n_features_in_": Number(1, size="d"), "feature_names_in_": Array(("d",), dtype="O", optional=True)}
+"""For the rules of a class that counts features. Others may have the attribute, and it is checked first wherever it is."""
 
 
 def rules_of(kind: type) -> Mapping[str, Rule]:

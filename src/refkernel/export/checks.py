@@ -14,9 +14,7 @@ from sklearn.preprocessing import OneHotEncoder
 from .._core.file_rules import FEATURES, missing_attribute, rules_of
 from ..exceptions import ModelFileError
 
-SCIKIT_LEARN_KEEPS = frozenset(
-    {"_fill_dtype", "_fit_dtype", "_metadata_request", "_sklearn_output_config"}
-)  # in any estimator, or an imputer
+SCIKIT_LEARN_KEEPS = ("_fill_dtype", "_fit_dtype", "_metadata_request", "_sklearn_output_config")  # in estimators, and in its imputer
 
 MT19937_WORDS = 624  # the length of a RandomState's key: positions run from 0 to this, and NumPy does not check them
 
@@ -100,15 +98,7 @@ def _attribute_problem(part: Any) -> str | None:
         if problem:
             return f"{name} {problem}"
     across = getattr(type(part), "_file_problem", None)
-    return _names_problem(held, sizes) or (across(part, sizes) if across and not lacking else None)
-
-
-def _names_problem(held: dict[str, Any], sizes: dict[str, int]) -> str | None:
-    names = held.get("feature_names_in_")
-    if names is None or "d" not in sizes:
-        return None
-    is_list = isinstance(names, np.ndarray) and names.shape == (sizes["d"],) and all(isinstance(name, str) for name in names)
-    return None if is_list else f"feature_names_in_ is not {sizes['d']} names"
+    return across(part, sizes) if across and not lacking else None
 
 
 def _steps_problem(steps: Any) -> str | None:

@@ -77,7 +77,7 @@ def _answers(model: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
         return np.empty(0, dtype=int), np.empty(0)
     try:
         return np.asarray(model.predict(X)), model.p_values(X)
-    except AttributeError:
+    except (AttributeError, ValueError):
         return np.asarray(model.predict(X)), np.full(len(X), np.nan)
 
 
