@@ -2,7 +2,6 @@
 
 import csv
 import shlex
-from collections import Counter
 from collections.abc import Iterable
 from io import StringIO
 
@@ -27,12 +26,6 @@ def option(flag: str, names: Iterable[str]) -> str:
     text = StringIO()
     csv.writer(text, lineterminator="").writerow(list(names))
     return f"{flag} {shlex.quote(text.getvalue())}"
-
-
-def listed(counts: Counter[str]) -> str:
-    """``a (3), b (1)``, the most frequent first."""
-    shown = [f"{name} ({count:,})" for name, count in counts.most_common(SHOWN)]
-    return ", ".join(shown) + (f" and {len(counts) - SHOWN} more columns" if len(counts) > SHOWN else "")
 
 
 def p_text(p: float) -> str:

@@ -1,7 +1,5 @@
 """The commands for a user's own data: check, fit, score, inspect, plot and report."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from dataclasses import replace
@@ -34,7 +32,7 @@ Normal = Annotated[str | None, typer.Option(help="Its value for normal rows.")]
 
 @app.command()
 @reads_table
-def check(data: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file.")], *, options: ReadOptions) -> None:
+def check(data: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file.")], *, options: "ReadOptions") -> None:
     """Show what fit would take each column of a table for. Also shows three cells of each, and what is suspicious."""
     with clear_errors():
         from ..tabular.checking import check_file
@@ -74,7 +72,7 @@ def fit(
     seed: Annotated[int, typer.Option(help="Decides references and folds.")] = 0,
     out_report: Annotated[Path | None, typer.Option(help="Also write a page about the model and this table: see refkernel report.")] = None,
     *,
-    options: ReadOptions,
+    options: "ReadOptions",
 ) -> None:
     """Learn what is normal from a table, and save the model."""
     with clear_errors():
@@ -165,7 +163,7 @@ def score(
     time_column: Annotated[str | None, typer.Option(help="Column of dates for --backtest; by default the model's.")] = None,
     defuse: Annotated[bool, typer.Option("--defuse-formulas/--keep-formulas", help="Put ' before texts that spreadsheets run.")] = True,
     *,
-    options: ReadOptions,
+    options: "ReadOptions",
 ) -> None:
     """Score a table of any size. Adds score, decision (score - threshold) and label (1 target, -1 outlier)."""
     with clear_errors(), as_output(out) as goal:
@@ -249,7 +247,7 @@ def plot(
     out: Annotated[Path, typer.Option(help="Picture: .png, .svg, or .html (one file that stands alone).")],
     features: Annotated[str, typer.Option(help="Two numeric features, separated by a comma; principal components by default.")] = "",
     *,
-    options: ReadOptions,
+    options: "ReadOptions",
 ) -> None:
     """Draw decision values, decision region and spectrum."""
     with clear_errors():
@@ -271,7 +269,7 @@ def report(
     target_column: LabelColumn = None,
     target: Normal = None,
     *,
-    options: ReadOptions,
+    options: "ReadOptions",
 ) -> None:
     """Write a page about a model and a table. It shows scores, a threshold to drag, the worst rows and why, a plane, drift."""
     with clear_errors():
@@ -290,7 +288,7 @@ def report(
         _write_report(saved, data, out, options, features=names(features), target_column=target_column, target=target)
 
 
-def _write_report(saved: Any, data: Path | None, out: Path, options: ReadOptions, **choices: Any) -> None:
+def _write_report(saved: Any, data: Path | None, out: Path, options: "ReadOptions", **choices: Any) -> None:
     """The page of a model and a table."""
     from ..pages.page import report_file
 

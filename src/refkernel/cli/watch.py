@@ -1,7 +1,5 @@
 """The commands for a model in operation: watch, review and compare."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,7 +29,7 @@ def watch(
     level: Annotated[float | None, typer.Option(help="Probability of an alarm, ever, without a change (0.05); for a new state.")] = None,
     window: Annotated[int | None, typer.Option(help="How many of the newest rows are kept for review; for a new state.")] = None,
     *,
-    options: ReadOptions,
+    options: "ReadOptions",
 ) -> None:
     """Score new rows of a model in operation, and say what is new. The exit code is 3 while rows differ from those that calibrated."""
     with clear_errors("Stopped. The state is as it was."):
@@ -129,7 +127,7 @@ def compare(
     data: Annotated[Path, typer.Argument(help="Rows that both models take.")],
     out: Annotated[Path | None, typer.Option(help="Write label and p-value of both models for each row, as CSV.")] = None,
     *,
-    options: ReadOptions,
+    options: "ReadOptions",
 ) -> None:
     """Say which rows two models judge differently, and why."""
     with clear_errors():

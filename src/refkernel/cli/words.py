@@ -1,7 +1,5 @@
 """What the commands for tables say: notes, facts about a model, and what happened to a table."""
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -42,7 +40,7 @@ def notes_for_warnings() -> Iterator[None]:
     print_notes(dict.fromkeys(str(warning.message) for warning in caught))
 
 
-def print_score(watch: Watch, explained: bool) -> None:
+def print_score(watch: "Watch", explained: bool) -> None:
     """Print what happened to a table that was scored: notes, counts, labels, what training never had, drift, and the worst rows."""
     print_notes(score_notes(watch))
     if not watch.rows:
@@ -61,7 +59,7 @@ def print_score(watch: Watch, explained: bool) -> None:
         _print_worst(watch)
 
 
-def score_notes(watch: Watch) -> list[str]:
+def score_notes(watch: "Watch") -> list[str]:
     """What a user should hear about a table that was scored."""
     notes = list(watch.notes)
     if watch.defused:
@@ -90,14 +88,14 @@ def score_notes(watch: Watch) -> list[str]:
     return notes + model_notes(watch.saved)
 
 
-def model_notes(saved: SavedModel) -> list[str]:
+def model_notes(saved: "SavedModel") -> list[str]:
     """What a user should know about a model whenever it is used."""
     from ..tabular.fitting import ACCEPTS_FAR
 
     return [ACCEPTS_FAR] if saved.model.card_["accepts_far"] else []
 
 
-def _contradiction(column: ColumnProfile, watch: Watch) -> str:
+def _contradiction(column: "ColumnProfile", watch: "Watch") -> str:
     """What the rows contradict in one column."""
     violated, lacking = watch.violated[column.name], watch.lacking[column.name]
     rows = counted(violated, "row")
@@ -111,7 +109,7 @@ def _contradiction(column: ColumnProfile, watch: Watch) -> str:
     return f"{column.name} contradicts all of training in {rows}: {why}. That is reason enough to flag a row."
 
 
-def _label_pairs(watch: Watch) -> dict[str, str]:
+def _label_pairs(watch: "Watch") -> dict[str, str]:
     """How far training rows flatter the figures, and how well labels agree."""
     labels, pairs = watch.agreement(), {}
     if watch.flatters:
@@ -128,7 +126,7 @@ def _label_pairs(watch: Watch) -> dict[str, str]:
     return pairs if labels["auroc"] is None else {**pairs, "AUROC": f"{labels['auroc']:.3f}"}
 
 
-def _column_pairs(watch: Watch, tell_outside: bool) -> dict[str, str]:
+def _column_pairs(watch: "Watch", tell_outside: bool) -> dict[str, str]:
     """What training never had, and how much is missing; nothing where the model's file does not describe its columns."""
     counts = [count for count in watch.monitor.counts if count.column.rows]
     unlike = [count for count in sorted(counts, key=lambda count: -count.unlike) if count.unlike]
@@ -142,7 +140,7 @@ def _column_pairs(watch: Watch, tell_outside: bool) -> dict[str, str]:
     return pairs
 
 
-def _drift_pair(watch: Watch, drift: Drift | None) -> dict[str, str]:
+def _drift_pair(watch: "Watch", drift: "Drift | None") -> dict[str, str]:
     """What the tests found. Scores of training rows differ from those of left-out rows whatever happened, so they are not mentioned."""
     if drift is None:
         return {}
@@ -154,7 +152,7 @@ def _drift_pair(watch: Watch, drift: Drift | None) -> dict[str, str]:
     return {"drift": f"{found} {drift.rule}" + ("" if watch.flatters or drift.scores is None else f"; {scores}")}
 
 
-def _print_drifted(drift: Drift) -> None:
+def _print_drifted(drift: "Drift") -> None:
     table = Table("column", "differs by (points)", "corrected p", "outside", "missing")
     for column in drift.drifted[:MOST_DRIFTED]:
         p = "< 0.001" if column.corrected < 0.001 else f"{column.corrected:.3f}"
@@ -165,7 +163,7 @@ def _print_drifted(drift: Drift) -> None:
         say(f"and {len(drift.drifted) - MOST_DRIFTED:,} more: --summary-json lists them all")
 
 
-def _print_worst(watch: Watch) -> None:
+def _print_worst(watch: "Watch") -> None:
     rows = watch.worst_as_dicts()
     has_p, has_labels = rows[0]["p_value"] is not None, watch.labels is not None
     table = Table("row", "score", *["p-value"] * has_p, *["known as"] * has_labels, "decision", "reasons")
@@ -176,7 +174,7 @@ def _print_worst(watch: Watch) -> None:
     console.print(table)
 
 
-def print_fit(model: TableDetector, out: object) -> None:
+def print_fit(model: "TableDetector", out: object) -> None:
     """Print what a fit ended in."""
     card, kinds = model.card_, Counter(column.kind for column in model.columns_)
     left_out = card["rows"] - card["targets"] - card["outliers"]
@@ -192,7 +190,7 @@ def print_fit(model: TableDetector, out: object) -> None:
     )
 
 
-def identity(saved: SavedModel, holds: Mapping[str, Any]) -> dict[str, Any]:
+def identity(saved: "SavedModel", holds: Mapping[str, Any]) -> dict[str, Any]:
     """What is known of a saved model, by name."""
     card = saved.model.card_
     between = f" ({card['first_time']} … {card['last_time']})" if card["first_time"] else ""
@@ -253,7 +251,7 @@ def _what_to_expect(card: Mapping[str, Any]) -> dict[str, str]:
     return pairs
 
 
-def _facts(model: TableDetector, with_threshold: bool = False) -> dict[str, str]:
+def _facts(model: "TableDetector", with_threshold: bool = False) -> dict[str, str]:
     """What a detector knows of itself; not every kind has all of it."""
     final, pairs = model._final, dict[str, str]()
     kernel: Any = getattr(final, "kernel_", None)

@@ -26,11 +26,7 @@ TINY = 1e-15
 
 
 class ConformalMartingale:
-    """The evidence of the rows after calibration.
-
-    ``seen`` are all scores so far in ascending order, ``rows`` counts the new ones, ``capital`` is the logarithm of what each bet has
-    made of its stakes, and ``evidence`` the logarithm of E_t.
-    """
+    """``seen`` are all scores so far, ascending, ``rows`` counts the new ones; ``capital`` of each bet and ``evidence`` are logarithms."""
 
     _file_rules: ClassVar[dict[str, Rule]] = {
         "seen": Array(("n",)),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._core.text import counted, listed, named, option
+from .._core.text import counted, named, option
 from .._core.types import StrPath
 from ..detectors.explain.normal import Normal, written
 from ..exceptions import TableError
@@ -85,8 +85,9 @@ def column_notes(columns: Sequence[ColumnProfile], X: Any) -> list[str]:
     notes, known = list[str](), {column.name: column for column in columns}
     missing = Counter({column.name: column.missing for column in columns if column.missing})
     if missing:
+        lacking = named(f"{name} ({count:,})" for name, count in missing.most_common())
         notes.append(
-            f"Missing values in {listed(missing)} of {len(X):,} rows. Numbers are filled with the median and marked as filled; "
+            f"Missing values in {lacking} of {len(X):,} rows. Numbers are filled with the median and marked as filled; "
             "missing categories count as one."
         )
     if constant := [column.name for column in columns if column.is_constant]:

@@ -1,7 +1,5 @@
 """What a table of new rows was like: how many were flagged, how well labels agree, the worst rows, and drift, in bounded memory."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -37,7 +35,7 @@ class Labels:
     target: str
 
 
-def labels_for(saved: SavedModel, names: Sequence[str], column: str | None = None, target: str | None = None) -> Labels | None:
+def labels_for(saved: "SavedModel", names: Sequence[str], column: str | None = None, target: str | None = None) -> Labels | None:
     """The labels that a table has: in the column that is named, or in the one that the model was trained by, if it is there."""
     trained = saved.model.card_
     if column is None and target is not None:
@@ -67,15 +65,15 @@ class Kept:
     def scores(self) -> np.ndarray:
         return self.answers["score"].to_numpy()
 
-    def take(self, chosen: np.ndarray) -> Kept:
+    def take(self, chosen: np.ndarray) -> "Kept":
         cells, answers = (frame.iloc[chosen].reset_index(drop=True) for frame in (self.cells, self.answers))
         return Kept(self.rows[chosen], cells, self.X.take(chosen), answers)
 
-    def worst(self, count: int) -> Kept:
+    def worst(self, count: int) -> "Kept":
         """Those with the lowest scores, earlier rows first where scores are equal."""
         return self.take(np.argsort(self.scores, kind="stable")[:count])
 
-    def and_(self, other: Kept) -> Kept:
+    def and_(self, other: "Kept") -> "Kept":
         cells, answers = (pd.concat(pair, ignore_index=True) for pair in ((self.cells, other.cells), (self.answers, other.answers)))
         return Kept(np.concatenate([self.rows, other.rows]), cells, self.X.and_(other.X), answers)
 
@@ -84,7 +82,7 @@ class Kept:
 class Watch:
     """Follows the rows of a table as they are scored: two numbers a row, the ``worst`` rows, and ``spread`` rows taken evenly from all."""
 
-    saved: SavedModel
+    saved: "SavedModel"
     labels: Labels | None = None
     worst: int = 0
     spread: int = 0

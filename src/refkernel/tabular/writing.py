@@ -1,7 +1,5 @@
 """Tables to CSV and Parquet files, block by block, and never half a file."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import gzip
@@ -52,7 +50,7 @@ def check_writable(path: Path, *others: Path) -> None:
 @contextmanager
 def table_writer(
     path: Path, table: Table, defuse: bool = True, numeric: frozenset[str] = frozenset()
-) -> Iterator[CsvWriter | ParquetWriter]:
+) -> "Iterator[CsvWriter | ParquetWriter]":
     """Writes blocks of rows like those of a table to a file that appears when all are written: see :class:`CsvWriter`."""
     with replacing(path) as temporary:
         is_gzip = path.suffix.lower() == GZIP

@@ -1,7 +1,5 @@
 """AutoDetector: normal rows in, a calibrated detector out."""
 
-from __future__ import annotations
-
 import copy
 import warnings
 from collections.abc import Callable
@@ -207,7 +205,7 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         without: Without | None = None,
         groups: npt.ArrayLike | None = None,
         time: npt.ArrayLike | None = None,
-    ) -> _Judged:
+    ) -> "_Judged":
         """Fit, and say what was made of the rows; ``without`` gives those of an encoder as one sees them that has not seen some of them."""
         _check_rate(self.false_alarm_rate)
         share = self._contamination()
@@ -266,11 +264,7 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         return np.sort(np.argsort(evidence, kind="stable")[: max(2, n - round(TRIMMED * share * n))])
 
     def _readmitted(self, training: Training, kept: np.ndarray, described: np.ndarray, calibrating: float, share: float) -> HeldOut:
-        """Normal rows that were left out with the outliers, and calibrate: all but the least normal share of the rows.
-
-        Without them the threshold would follow the most normal rows, and reject more new ones than promised. Where a share of the rows
-        calibrates, the same share of these does.
-        """
+        """Normal rows that were left out with the outliers, but calibrate (a share, as of the others): else too many are rejected."""
         left_out = np.setdiff1d(np.arange(len(training.X)), kept)
         found = training.held_out(left_out, described, self._model)
         normals = max(0, len(left_out) - round(share * len(training.X)))
@@ -446,10 +440,9 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         return tags
 
     def _terms(self, X: np.ndarray, feature: np.ndarray, count: int) -> np.ndarray:
-        """What each feature adds to the score of each row (rows × count).
+        """What each feature adds to the score of each row (rows × count): evidence is shared as each feature adds to a part's score.
 
-        The evidence is a curve over a part's score that starts at 0. It is shared in proportion to what each feature adds to that score, so
-        that all shares together are the score of the row. Contradicted constants share in equal parts what they take further from it.
+        Contradicted constants share in equal parts what they take further from the score.
         """
         values, cells = np.zeros((len(X), count)), self._model.contradicted(X)
         parts = zip(

@@ -1,7 +1,5 @@
 """Training rows, scored by descriptions that have not seen them: in folds, or of many rows by leaving some of them out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -36,10 +34,10 @@ class HeldOut:
     is_copy: np.ndarray  # whether another fold has its equal
 
     @classmethod
-    def joined(cls, parts: Sequence[HeldOut]) -> HeldOut:
+    def joined(cls, parts: "Sequence[HeldOut]") -> "HeldOut":
         return cls(*(np.concatenate(fields, axis=-1) for fields in zip(*(vars(part).values() for part in parts), strict=True)))
 
-    def some(self, places: np.ndarray) -> HeldOut:
+    def some(self, places: np.ndarray) -> "HeldOut":
         return HeldOut(*(field[..., places] for field in vars(self).values()))
 
     def evidence(self, weights: np.ndarray) -> np.ndarray:
@@ -113,10 +111,7 @@ class Training:
         return Descriptions(units, self.is_local).fit(X, self.parts)
 
     def _as_copies(self, held: HeldOut, model: Descriptions) -> HeldOut:
-        """Rows with a copy in another fold score at least as a new sample does that repeats a training row, to the bit.
-
-        In tables of few distinct rows, differences between folds would otherwise decide which rows are as normal as new ones.
-        """
+        """Rows with a copy in another fold score at least as new copies do; differences between folds would decide otherwise."""
         scores = held.scores.copy()
         if held.is_copy.any():
             scores[:, held.is_copy] = np.maximum(scores[:, held.is_copy], model.score(self.X[held.rows[held.is_copy]]))

@@ -1,7 +1,5 @@
 """What detectors with a calibration set have in common: p-values, discoveries at a false-discovery rate, other calibration rows."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
@@ -38,10 +36,10 @@ class Calibrating(NamedTuple):
     model: np.ndarray
     group: np.ndarray
 
-    def some(self, chosen: np.ndarray) -> Calibrating:
+    def some(self, chosen: np.ndarray) -> "Calibrating":
         return Calibrating(*(values[chosen] for values in self))
 
-    def and_(self, other: Calibrating) -> Calibrating:
+    def and_(self, other: "Calibrating") -> "Calibrating":
         return Calibrating(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
 
 
@@ -221,11 +219,7 @@ class SelectMixin(ThresholdMixin):
 
 
 class CalibratedMixin(SelectMixin):
-    """``p_values``, ``p_values_of`` and ``select`` by a calibration set.
-
-    A detector provides ``fit``, ``score_samples``, ``offset_`` (the threshold) and ``calibration_``: the scores of normal rows that the
-    model has not seen, in ascending order.
-    """
+    """``p_values``, decisions and ``select`` by ``calibration_``: scores of normal rows that the model has not seen, in ascending order."""
 
     calibration_: np.ndarray
 
