@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._core.files import only_writer
 from .._core.text import counted, percent
 from .shared import app, clear_errors, reads_table, say
 from .tables import ModelFile
@@ -114,8 +115,6 @@ def review(
 
 def _alone(state: Path) -> AbstractContextManager[None]:
     """No other process changes the state meanwhile."""
-    from ..experiments.units import only_writer
-
     return only_writer(state.absolute().parent, f".{state.name}.lock", "Run watch and review of one state one after the other")
 
 

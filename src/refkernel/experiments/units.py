@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 
-from .._core.files import append_text, write_text
-from .._core.files import only_writer as only_writer  # for the commands that lock their state
+from .._core.files import append_text, only_writer, write_text
 from .._core.types import StrPath
 from ..exceptions import ResultsError
 

@@ -111,7 +111,8 @@ class Monitor(BaseEstimator):
     """
 
     _file_rules: ClassVar[dict[str, Rule]] = {
-        **dict.fromkeys(("detector_", "base_"), Part(BaseEstimator)),
+        **dict.fromkeys(("detector", "detector_", "base_"), Part(BaseEstimator)),
+        "level": Number(positive=True, most=1.0),
         "martingale_": Part(ConformalMartingale),
         "window_": Number(1),
         "dated_": Flag(),
