@@ -210,7 +210,9 @@ def main(runs: int) -> None:
     page = Path(__file__).parent.parent / "docs" / "measured" / "promised_rates.md"
     timed = {resemblance: in_time(resemblance, runs) for resemblance in (0.0, 0.9, 0.98)}
     page.write_text(_page(cells, runs) + _time_page(timed, runs), encoding="utf-8")
-    print(f"Wrote {page.name}: {sum(not kept(d) for cell in cells.values() for d in cell.values())} cells break the law.")
+    broken = sum(not kept(d) for cell in cells.values() for d in cell.values())
+    print(f"Wrote {page.name}: {broken} cells break the law.")
+    sys.exit(broken > 0)
 
 
 def kept(found: Delivered) -> bool:
@@ -230,7 +232,8 @@ def _page(cells: dict[tuple[int, str], dict[float, Delivered]], runs: int) -> st
         f"of its own and judged by {NEW_ROWS:,} new rows. Where n rows cannot promise a rate, AutoDetector and TableDetector promise the",
         "lowest one that they can, 100 / (n + 1) percent; a ConformalDetector refuses (–). `in` is the share of runs in which the printed",
         "interval contains the rate of the very threshold (90 % is promised). `make promises` writes this page. ConformalDetectors wrap",
-        "`make_pipeline(TargetScaler(), SVDD())`. Rates far below the promise are conservative: ties count in favour of a row.",
+        "`make_pipeline(TargetScaler(), SVDD())`. Rates far below the promise are conservative: ties count in favour of a row, and a",
+        "narrow kernel scores most rows of heavy tails alike. The interval is missed there, too, from above.",
         "",
         "| rows | n | " + " | ".join(f"{name} | in" for name in DETECTORS) + " |",
         "|---|---|" + "---|---|" * len(DETECTORS),
@@ -261,4 +264,4 @@ def _time_page(timed: dict[float, tuple[float, float, float]], runs: int) -> str
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 50)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 12)
