@@ -18,7 +18,7 @@ else
     "$python" "${pip[@]}" wheel --no-deps --wheel-dir "$work" "$root"
 fi
 wheel=$(echo "$work"/refkernel-*.whl)
-cp -r "$root/tests" "$root/README.md" "$root/AGENTS.md" "$root/SECURITY.md" "$root/examples" "$root/docs" "$root/benchmarks" "$root/pyproject.toml" "$work"
+cp -r "$root/tests" "$root/README.md" "$root/AGENTS.md" "$root/SECURITY.md" "$root/CONTRIBUTING.md" "$root/Makefile" "$root/.dockerignore" "$root/examples" "$root/docs" "$root/benchmarks" "$root/pyproject.toml" "$work"
 cd "$work"
 
 "$python" "${pip[@]}" install "$wheel"
