@@ -60,7 +60,7 @@ class Array(Rule):
         if value.ndim != len(self.shape) or any(not _fits(*pair, sizes) for pair in zip(self.shape, value.shape, strict=True)):
             return f"has the shape {value.shape}; {tuple(sizes.get(size, size) for size in self.shape)} was expected"  # type: ignore[arg-type]
         if self.dtype == "O" and not all(isinstance(name, str) for name in value):
-            return "holds what is no text"
+            return "holds other things than texts"
         data = value.data if sp.issparse(value) else value
         if self.lowest is not None and value.size and value.min() < self.lowest:
             return f"holds {value.min()}, below {self.lowest}"

@@ -44,7 +44,7 @@ class Calibrating(NamedTuple):
 
 
 def group_names(groups: Any, count: int) -> np.ndarray:
-    """The names of groups as text, "" for none; one for each of so many rows."""
+    """The name of each row's group as text; "" for a row without one."""
     values = groups.tolist() if hasattr(groups, "tolist") else list(groups)
     if len(values) != count:
         raise ValueError(f"groups has {len(values):,} values, and X has {count:,} rows.")
