@@ -524,7 +524,7 @@ def test_every_bound_of_at_least_one_gives_the_same_model(model, samples):
 
 @pytest.mark.parametrize("C", [1e3, 1e10, 1e11, 1e12, 1e15])
 def test_bounds_far_beyond_the_weights_change_nothing_where_outliers_repel(C, samples):
-    """Outliers are bound by n C / q: their range is no measure of the weights, and a share of it is not rounding."""
+    """The bound of an outlier's weight is n C / q, far above the weights: tolerances follow the weights, not the bound."""
     X, y = samples(80, 3, 5), np.r_[np.ones(70), -np.ones(10)]
     expected, found = (rk.SVDD(C=bound, negatives="repel").fit(X, y) for bound in (1.0, C))
     assert abs(found.dual_coef_.sum() - 1.0) < 1e-9

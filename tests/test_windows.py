@@ -42,7 +42,7 @@ def test_windows_know_their_first_and_last_time():
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
 @pytest.mark.parametrize("as_index", [False, True])
 def test_no_window_spans_a_gap_in_time(zone, as_index):
-    """A night of twelve hours between minutes: a window on both sides of it has no course. A missing minute is no gap."""
+    """A window that spans a night without rows is left out; one missing minute does not count as a gap."""
     when = pd.date_range("2026-01-01", periods=100, freq="min", tz=zone)
     when = when[:20].append(when[21:60]).append(when[60:] + pd.Timedelta("12h"))
     frame = pd.DataFrame({"x": np.arange(99.0)}, index=when)

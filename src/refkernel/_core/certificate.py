@@ -28,7 +28,7 @@ class Certificate(NamedTuple):
 
     ``scale`` = ½ |Σb · Σ b_i K_ii - b'Kb| is half the weighted spread of the samples in the kernel's space, without samples far away, whose
     spread would hide all others': those with |K_ii| > ``far``, more than STALE times the square of the weighted mean of sqrt |K_ii| (inf if
-    there are none). They need next to no weight to be on the boundary, but moves through them may leave rounding in all gradients.
+    there are none). A tiny weight puts them on the boundary, but moves through them may leave rounding errors in all gradients.
     """
 
     rho: float

@@ -39,7 +39,7 @@ READING: dict[str, Any] = {
     "missing": [str],
     "sheet": (str, None),
 }
-"""What ``refkernel fit`` was told of its table, and ``score`` goes by. Encoding, delimiter and decimal mark may be others in each file."""
+"""Reading options of ``refkernel fit`` that ``score`` reuses. Encoding, delimiter and decimal mark are recognised in each file."""
 
 
 class TableDetector(CalibratedMixin, BaseEstimator):

@@ -30,7 +30,7 @@ def windows(frame: Any, length: int, step: int | None = None, *, time: str | Non
         The rows of a window, at least 4: about as long as what you look for, or as a period of what is normal.
     step : int, optional
         The rows from one window to the next. By default half a window, so that whatever is shorter lies well inside one of them; for
-        training, take ``step=length``: a window that shares rows with another is no independent example.
+        training, take ``step=length``: windows that share rows are not independent examples.
     time : str, optional
         The column that says when, or else the index. It may not decrease, and gives each window its interval. Windows that last more than
         twice as long as the median one span a gap, and are left out.

@@ -32,7 +32,7 @@ class FalseAlarmBand:
     The rates at n order statistics are those of n uniform numbers. All of them get bounds of one level, the quantiles of their Beta
     distributions, and the level is such that all hold with the probability that is asked for: the band of equal local levels, a two-sided
     form of Berk and Jones' test (1979; Bates, Candès, Lei, Romano and Sesia, 2023). Ties make it conservative. ``docs/promises.md`` has
-    measurements; for folds there is no proof.
+    measurements; this is not proved for folds.
 
     Examples
     --------
