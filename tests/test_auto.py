@@ -532,7 +532,7 @@ def test_sparse_rows_give_the_model_and_the_scores_of_the_same_rows_as_an_array(
     X, new = (rng.poisson(0.3, size=(n, 12)).astype(float) for n in (80, 33))
     make = getattr(sp, form)
     detector, plain = rk.AutoDetector().fit(make(X)), rk.AutoDetector().fit(X)
-    monkeypatch.setattr("refkernel.detectors.auto.detector.AT_ONCE", 12 * 7)
+    monkeypatch.setattr("refkernel._core.rows.AT_ONCE", 12 * 7)
     np.testing.assert_array_equal(detector.score_samples(make(new)), plain.score_samples(new))
     np.testing.assert_array_equal(detector.predict(make(new)), plain.predict(new))
     np.testing.assert_array_equal(rk.AutoDetector().fit_predict(make(X)), rk.AutoDetector().fit_predict(X))

@@ -76,7 +76,7 @@ MODELS = {
     "references, not centred": rk.SVDD(rk.ReferenceKernel(rk.RBF(2.0), "subset", center=False, random_state=0), nu=0.2),
     "references, ocsvm": rk.OneClassSVM(rk.ReferenceKernel(Laplacian(), "case4", random_state=0), nu=0.2),
     "references, sum": rk.SVDD(rk.ReferenceKernel(rk.RBF(2.0) + Laplacian(), "case4", random_state=0), nu=0.2),
-    "residual": rk.ReferenceResidual(random_state=0),
+    "residual": rk.ReferenceResidual(references="subset", random_state=0),
     "residual, truncated": rk.ReferenceResidual("laplacian", rank=0.9, center=False, random_state=0),
 }
 
@@ -181,7 +181,7 @@ def test_a_row_is_explained_alike_alone_and_among_others(model):
     assert all(np.array_equal(rk.explain(model, new[i : i + 1]).values[0], among[i]) for i in (0, 17, 49))
 
 
-@pytest.mark.parametrize("model", [rk.SVDD(nu=0.2), rk.ReferenceResidual("laplacian", random_state=0), rk.AutoDetector()])
+@pytest.mark.parametrize("model", [rk.SVDD(nu=0.2), rk.ReferenceResidual(references="subset", random_state=0), rk.AutoDetector()])
 def test_one_column_explains_everything(model):
     model.fit(data(d=1))
     new = data(6, d=1, seed=1) * 3.0
@@ -368,7 +368,12 @@ def test_sparse_rows_are_explained_as_dense_ones():
 @pytest.mark.parametrize("scale", [1e-160, 1e160])
 @pytest.mark.parametrize("method", ["shapley", "path"])
 @pytest.mark.parametrize(
-    "model", [rk.SVDD(nu=0.2), rk.SVDD(rk.ReferenceKernel(references="subset", random_state=0)), rk.ReferenceResidual(random_state=0)]
+    "model",
+    [
+        rk.SVDD(nu=0.2),
+        rk.SVDD(rk.ReferenceKernel(references="subset", random_state=0)),
+        rk.ReferenceResidual(references="subset", random_state=0),
+    ],
 )
 def test_columns_of_any_size_are_explained_alike(model, method, scale):
     """Their squares overflow or underflow."""

@@ -229,7 +229,7 @@ def test_residuals_of_a_source_are_those_of_its_rows(X, references, tmp_path, ki
 
 
 def test_residuals_reject_their_share_of_a_source_and_keep_its_row_numbers(X):
-    detector = rk.ReferenceResidual(nu=0.05, random_state=0).fit(rk.sources.open_source(as_blocks(X, UNEQUAL)))
+    detector = rk.ReferenceResidual(references="subset", nu=0.05, random_state=0).fit(rk.sources.open_source(as_blocks(X, UNEQUAL)))
     indices = detector.map_.reference_indices_
     np.testing.assert_array_equal(detector.map_.references_, X[indices])
     held_out = np.setdiff1d(np.arange(N), indices)

@@ -229,7 +229,6 @@ class Drawing(rk.references.Strategy):
         (Subset(2) + Drawing(np.eye(3)), TypeError, r"Drawing\.draw returned ndarray"),
         (rk.references.Strategy(), NotImplementedError, r"Strategy draws nothing: define draw\(self, rows, random_state\)"),
         (Subset, ValueError, r"references=<class .*Subset'> is neither a name, a strategy object nor an array"),
-        (None, ValueError, "references=None is neither a name"),
     ],
 )
 @pytest.mark.parametrize(
@@ -239,6 +238,12 @@ def test_errors_of_bad_strategies_name_the_mistake(use, references, error, words
     """A strategy's result is checked wherever it is used, also inside a sum; so is what stands for a strategy."""
     with pytest.raises(error, match=words):
         use(references=references).fit(np.eye(3))
+
+
+@pytest.mark.parametrize("use", [rk.ReferenceMap, lambda references: rk.SVDD(rk.ReferenceKernel(references=references))])
+def test_no_references_are_refused_by_maps(use):
+    with pytest.raises(ValueError, match="references=None is neither a name"):
+        use(references=None).fit(np.eye(3))
 
 
 def test_a_strategy_class_in_place_of_an_object_is_named_with_a_way_out():

@@ -179,7 +179,7 @@ def test_residual_refuses_a_rank_that_the_map_does_not_have(rank, samples):
 def test_at_most_nu_of_the_held_out_targets_is_rejected_and_no_more_would_fit(seed, nu, n, samples):
     """The number rejected is floor(nu · held out), by counting (all but one for nu = 1); references are inside."""
     X = samples(n, 3, seed)
-    model = ReferenceResidual(nu=nu, random_state=seed).fit(X)
+    model = ReferenceResidual(references="subset", nu=nu, random_state=seed).fit(X)
     held_out = n - n // 2
     assert model.held_out_.size == held_out
     rejected = (model.predict(X[model.held_out_]) == -1).sum()
@@ -193,7 +193,7 @@ def test_at_most_nu_of_the_held_out_targets_is_rejected_and_no_more_would_fit(se
 def test_the_target_at_the_threshold_is_inside_whatever_the_rounding(seed, samples):
     """It is inside by 1e-12 of k(x, x), more than what sums in another order change: in one batch and row by row."""
     X = samples(100, 3, seed)
-    model = ReferenceResidual(random_state=seed).fit(X)
+    model = ReferenceResidual(references="subset", random_state=seed).fit(X)
     held_out = X[model.held_out_]
     decision = model.decision_function(held_out)
     at_threshold = np.argmin(np.where(decision >= 0, decision, np.inf))
@@ -213,7 +213,7 @@ def test_about_nu_of_new_targets_is_rejected(nu, samples):
 def test_decision_is_score_minus_offset_and_score_minus_the_residual(seed, samples):
     """scikit-learn's outlier equations, and the map's own residual."""
     X, X_new = samples(60, 3, seed), samples(60, 3, seed + 5) * 2
-    model = ReferenceResidual(random_state=seed).fit(X)
+    model = ReferenceResidual(references="subset", random_state=seed).fit(X)
     np.testing.assert_array_equal(model.score_samples(X_new), -model.map_.residual(X_new))
     np.testing.assert_array_equal(model.decision_function(X_new), model.score_samples(X_new) - model.offset_)
     np.testing.assert_array_equal(model.predict(X_new), np.where(model.decision_function(X_new) >= 0, 1, -1))
@@ -257,10 +257,10 @@ def test_known_outliers_are_left_out(seed, samples):
     """Rows with y = -1 change nothing; held_out_ names rows of the X that was passed."""
     X, y = samples(60, 3, seed), np.where(np.arange(60) % 4 == 1, -1, 1)
     X[y == -1] += 6.0
-    with_outliers = ReferenceResidual(random_state=seed).fit(X, y)
+    with_outliers = ReferenceResidual(references="subset", random_state=seed).fit(X, y)
     assert (y[with_outliers.held_out_] == 1).all()
     assert (with_outliers.predict(X[y == -1]) == -1).all()
-    np.testing.assert_array_equal(ReferenceResidual(random_state=seed).fit_predict(X, y), with_outliers.predict(X))
+    np.testing.assert_array_equal(clone(with_outliers).fit_predict(X, y), with_outliers.predict(X))
     in_front = np.argsort(y != 1, kind="stable")
     assert np.isin(with_outliers.map_.references_, X[y == 1]).all()
     again = ReferenceResidual(references=with_outliers.map_.references_).fit(X[in_front], y[in_front])
@@ -286,8 +286,11 @@ def test_nested_parameters_reach_the_map_and_defaults_stay(samples):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         grid = {"kernel__scale": [0.1, 1.0], "nu": [0.1, 0.3], "references__size": [0.3, 0.6]}
-        search = GridSearchCV(ReferenceResidual(random_state=0), grid, cv=StratifiedKFold(3), scoring=gmean_scorer).fit(X, y)
-    assert search.best_score_ > 0.5
+        search = GridSearchCV(
+            ReferenceResidual(references="subset", random_state=0), grid, cv=StratifiedKFold(3), scoring=gmean_scorer
+        ).fit(X, y)
+        local = GridSearchCV(ReferenceResidual(), {"kernel__scale": [0.1, 1.0]}, cv=StratifiedKFold(3), scoring=gmean_scorer).fit(X, y)
+    assert min(search.best_score_, local.best_score_) > 0.5
     assert ReferenceResidual().kernel == "laplacian"
 
 
@@ -326,15 +329,126 @@ def test_bad_parameters_are_refused(parameters, message, samples):
         ReferenceResidual(**parameters).fit(samples(40, 3, 0), np.repeat([1, -1], [30, 10]))
 
 
+@every_seed
+@pytest.mark.parametrize(("kernel", "power"), [("laplacian", 1.0), (Laplacian(3.0, exponent=0.5), 0.5), ("rbf", 2.0)], ids=str)
+def test_local_references_leave_what_a_map_with_a_ridge_leaves(seed, kernel, power, samples):
+    """Up to 200 rows are the references of one leaf: the residual is that of a map without centring, in double precision."""
+    X, new = samples(80, 3, seed), samples(40, 3, seed + 10) * 1.5
+    model = ReferenceResidual(kernel, ridge=0.1, random_state=seed).fit(X)
+    (described,) = model.local_.described_
+    width, unit = described.parts[0].width_, float(described.view.width_[0])
+    same = RBF(sigma=unit * np.sqrt(width / 2.0)) if power == 2.0 else Laplacian(gamma=1.0 / (width * unit**power), exponent=power)
+    residual = rk.ReferenceMap(same, references=X, center=False, eigenvalue_floor=0.0).fit(X).residual(new, ridge=0.1)
+    left = 1.0 - np.exp(model.score_samples(new)) if power == 2.0 else -model.score_samples(new)
+    np.testing.assert_allclose(left, residual, atol=2e-5)  # sums of 80 products in single precision, over a ridge of 0.1
+    assert model.map_ is None
+    assert model.rank_ is None
+
+
+def test_the_width_of_local_references_is_that_of_the_kernel(samples):
+    """The mean distance is of pairs of rows, so the width is the kernel's to a few percent."""
+    X = samples(500, 4, 0)
+    for kernel in (Laplacian(0.3), Laplacian(2.0, exponent=0.5)):
+        found = ReferenceResidual(kernel).fit(X).local_.described_[0]
+        expected = 1.0 / kernel.fit(X).gamma_ / found.view.width_[0] ** kernel.exponent
+        assert found.parts[0].width_ == pytest.approx(expected, rel=0.05)
+    found = ReferenceResidual(RBF(0.5)).fit(X).local_.described_[0]
+    assert found.parts[0].width_ == pytest.approx(2.0 * (RBF(0.5).fit(X).sigma_ / found.view.width_[0]) ** 2, rel=0.05)
+
+
+@pytest.mark.parametrize("n", [300, 6000])
+def test_local_references_reject_about_nu_of_new_targets(n, samples):
+    """Ten folds, or rows left out: within 4 standard deviations of a share measured on the rows that calibrate."""
+    X = samples(n + 4000, 3, 0)
+    model = ReferenceResidual(nu=0.1, random_state=0).fit(X[:n])
+    held_out = n if n < 5000 else 2000
+    assert model.held_out_.size == held_out
+    assert (model.predict(X[n:]) == -1).mean() == pytest.approx(0.1, abs=4 * np.sqrt(0.09 / held_out) + 4 * np.sqrt(0.09 / 4000))
+    labels = clone(model).fit_predict(X[:n])
+    assert (labels[model.held_out_] == -1).sum() == int(0.1 * held_out)
+
+
+def test_local_references_leave_known_outliers_and_weights_of_0_out(samples):
+    X, y, w = samples(90, 3, 0), np.repeat([1, -1, 1], 30), np.repeat([1.0, 1.0, 0.0], 30)
+    X[30:60] += 6.0
+    model = ReferenceResidual(random_state=0).fit(X, y, w)
+    assert (model.predict(X[30:60]) == -1).all()
+    np.testing.assert_array_equal(np.sort(model.held_out_), np.arange(30))
+    np.testing.assert_array_equal(model.score_samples(X), ReferenceResidual(random_state=0).fit(X[:30]).score_samples(X))
+
+
+def test_local_references_are_explained_saved_and_read_in_blocks(samples, tmp_path):
+    """Values sum to the scores, a constant column adds nothing; a file and sparse rows give the same scores, to the bit."""
+    X, new = samples(700, 4, 0), samples(20, 4, 1) * 2.0
+    X[:, 3] = new[:, 3] = 2.0
+    model = ReferenceResidual(random_state=0).fit(X)
+    why = rk.explain(model, new)
+    np.testing.assert_allclose(why.scores, model.score_samples(new), rtol=1e-9)
+    assert (why.values[:, 3] == 0.0).all()
+    loaded = rk.load(rk.save(model, tmp_path / "model.rk"))
+    np.testing.assert_array_equal(loaded.score_samples(new), model.score_samples(new))
+    np.testing.assert_array_equal(model.score_samples(sp.csr_matrix(new)), model.score_samples(new))
+    np.testing.assert_array_equal(model.score_samples(rk.sources.open_source([new[:7], new[7:]])), model.score_samples(new))
+    np.testing.assert_array_equal([model.score_samples(row[None])[0] for row in new], model.score_samples(new))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "is_local"),
+    [
+        ({}, True),
+        ({"kernel": "rbf", "ridge": 0.1}, True),
+        ({"kernel": RBF(sigma=1.0)}, False),
+        ({"kernel": RBF("neighbours")}, False),
+        ({"kernel": Laplacian(gamma=1.0)}, False),
+        ({"kernel": Polynomial(2)}, False),
+        ({"kernel": RBF() + Laplacian()}, False),
+        ({"rank": 0.9}, False),
+        ({"ridge": 0.0}, False),
+        ({"references": "subset"}, False),
+    ],
+)
+def test_references_are_local_where_they_can_be(parameters, is_local, samples):
+    """By default; asked for where they cannot be, the error names what stands against them."""
+    X = samples(40, 3, 0)
+    assert (ReferenceResidual(**parameters).fit(X).map_ is None) == is_local
+    if not is_local and "references" not in parameters:
+        with pytest.raises(ValueError, match=r'references="local" needs a kernel "laplacian" or "rbf" whose scale is a number.*"subset"'):
+            ReferenceResidual(references="local", **parameters).fit(X)
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", "rbf"])
+def test_local_references_as_an_onnx_graph(kernel, samples):
+    """Equal decisions; a map says that it has no graph."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    X, new = samples(600, 3, 0), samples(200, 3, 1) * 1.5
+    model = ReferenceResidual(kernel, random_state=0).fit(X)
+    session = onnxruntime.InferenceSession(rk.to_onnx(model, new).SerializeToString(), providers=["CPUExecutionProvider"])
+    label, scores = session.run(None, {session.get_inputs()[0].name: new})
+    decision = model.decision_function(new)
+    np.testing.assert_allclose(scores[:, 0], decision, atol=1e-4 * np.ptp(decision))  # single precision in both, in another order
+    clear = np.abs(decision) > 1e-4 * np.ptp(decision)
+    np.testing.assert_array_equal(label[clear, 0], model.predict(new)[clear])
+    with pytest.raises(ValueError, match="of a map cannot be converted"):
+        rk.to_onnx(ReferenceResidual(references="subset").fit(X), new)
+
+
 WEIGHTS = "sample weights weigh the threshold, not the draw of the references"
+OWN = "a target is its own reference, and fit_predict judges it without: predict is for new rows"
 
 
 @parametrize_with_checks(
-    [ReferenceResidual(random_state=0)],
-    expected_failed_checks=lambda estimator: {
-        "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
-        "check_sample_weight_equivalence_on_sparse_data": WEIGHTS,
-    },
+    [ReferenceResidual(random_state=0), ReferenceResidual(references="subset", random_state=0)],
+    expected_failed_checks=lambda estimator: (
+        {
+            "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
+            "check_sample_weight_equivalence_on_sparse_data": WEIGHTS,
+        }
+        | (
+            dict.fromkeys(("check_outliers_fit_predict", "check_outliers_train", "check_outliers_train(readonly_memmap=True)"), OWN)
+            if not estimator.references
+            else {}
+        )
+    ),
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

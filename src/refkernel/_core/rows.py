@@ -26,6 +26,13 @@ def dense(X: Any) -> Any:
     return X.toarray() if sp.issparse(X) else X
 
 
+def in_dense_blocks(score: Callable[[np.ndarray], np.ndarray], X: Any) -> np.ndarray:
+    """The scores of the rows of a sparse matrix, some of which are made dense at a time."""
+    rows = sp.csr_array(X)
+    step = max(1, AT_ONCE // max(1, rows.shape[1]))
+    return np.concatenate([score(rows[i : i + step].toarray()) for i in range(0, max(1, rows.shape[0]), step)])
+
+
 @dataclass(frozen=True)
 class TrainingRows:
     """The rows X of one fit, and the row numbers of its targets and known outliers."""

@@ -52,6 +52,9 @@ class Kernel(QuickParams):
     _vanishes: bool = False  # whether k(x, z) tends to 0 as x moves away from z
     _narrow: bool = False  # whether the width follows the neighbours: most targets then carry weight
     _shares_distances: bool = False  # whether several widths can share one distance matrix, by ``_of_squared_distances``
+    _power_and_scale: tuple[float, float] | None = (
+        None  # (p, s) if k = exp(-Σ_j |x_j - z_j|^p / width), and the width s times the mean of these sums
+    )
     _precision: float = PRECISION  # the share of their size to which sums agree if added up in another order
 
     def fit(self, X: MatrixLike, y: npt.ArrayLike | None = None, sample_weight: np.ndarray | None = None) -> Self:

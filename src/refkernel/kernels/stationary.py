@@ -112,6 +112,8 @@ class RBF(Stationary):
             return max(PER_NEIGHBOUR_DISTANCE * typical, seldom_exceeded / MOST_WIDTHS)
         return np.sqrt(_widths("scale", self.scale, rows.X.shape[1])) * rows.measured(root_mean_squared_distance, sample_weight)
 
+    _power_and_scale = property(lambda self: _measured(2.0, 1.0 if self.scale is None else self.scale, 2.0, (self.sigma, self.gamma)))
+
     def _in_map(self) -> "RBF":
         return self if self.scale is not None else RBF(1.0, self.sigma, self.fit_on, self.gamma)
 
@@ -200,6 +202,8 @@ class Laplacian(Stationary):
 
     _accepts_sparse = property(lambda self: self.exponent == 1.0)
 
+    _power_and_scale = property(lambda self: _measured(self.exponent, self.scale, 1.0, (self.gamma,)))
+
     def _learn(self, rows: TrainingRows, sample_weight: np.ndarray | None, random_state: RandomStateLike) -> None:
         super()._learn(rows, sample_weight, random_state)
         check_choice("exponent", self.exponent, (1.0, 0.5))
@@ -246,6 +250,12 @@ def _in_32_bits(X: Any) -> Any:
 def _is_compiled_for(X: Any) -> bool:
     """Whether rows are dense, and their features so few that one compiled pass is faster than BLAS."""
     return isinstance(X, np.ndarray) and X.dtype == np.float64 and X.ndim == 2 and 0 < X.shape[1] <= _gaussian.MOST_COLUMNS and len(X) > 0
+
+
+def _measured(power: float, scale: Any, factor: float, fixed: tuple[Any, ...]) -> tuple[float, float] | None:
+    """``Kernel._power_and_scale`` of a kernel whose width is a scale times a mean; None if the width is fixed or has another rule."""
+    fits = power in (0.5, 1.0, 2.0) and is_number(scale) and scale > 0 and all(width is None for width in fixed)
+    return (power, factor * scale) if fits else None
 
 
 def _widths(name: str, value: Any, d: int) -> Any:

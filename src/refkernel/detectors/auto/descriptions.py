@@ -144,6 +144,14 @@ class Descriptions(BaseEstimator):
             found += [part.terms(*placed, feature, count, mixed) for part in described.parts]
         return found
 
+    def kept_rows(self) -> np.ndarray:
+        """The distinct training rows that are references."""
+        return self.rows_.astype(np.float64) * self.unit_
+
+    def comparable(self, X: np.ndarray) -> np.ndarray:
+        """Rows in the first view: on its scale columns are compared."""
+        return self.described_[0].seen(self._moderate(X), self.columns_).astype(np.float64)
+
     def _moderate(self, X: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):
             return np.asarray(X / self.unit_)

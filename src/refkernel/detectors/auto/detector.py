@@ -15,20 +15,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._core.distances import moderate_unit
 from ..._core.file_rules import FEATURES, Array, Flag, Items, Number, Part, Rule, Text
-from ..._core.rows import AT_ONCE, TrainingRows, dense, training_rows
+from ..._core.rows import in_dense_blocks
 from ..._core.types import RandomStateLike
 from ..._core.validation import as_labels, is_number, validate_data
 from ...large import as_source, is_source
-from ...large.labels import Labels, sampled
 from ..calibration.base import CALIBRATION_RULES, CalibratedMixin, Calibrating, places_in_time
 from ..calibration.promise import Promise, check_rate, least_rate, needed_samples, promise, worth
 from ..pseudo_outliers import as_pseudo_outliers
 from .descriptions import Descriptions
 from .evidence import Evidence, auroc, balanced_rate, standard_error
-from .folds import HeldOut, Training, Without, averaged
+from .folds import HeldOut, Training, Without, averaged, rows_in_memory
 from .parts import parts_for, robust_parts
 
-MOST_READ = 100_000  # rows that are drawn from a source: more than are described and calibrate
 SOURCES = ("permuted", "swapped", "pushed", "box", "noise")
 RESEMBLE = 3  # the first of these resemble normal rows, and say which rate balances the errors; the others are told apart almost always
 MADE_UP, MADE_UP_OF = 300, 1000  # made-up outliers of each source that the parts are tried on, made of up to this many rows
@@ -209,7 +207,7 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         """Fit, and say what was made of the rows; ``without`` gives those of an encoder as one sees them that has not seen some of them."""
         _check_rate(self.false_alarm_rate)
         share = self._contamination()
-        rows, number, given = self._training_rows(X, y, sample_weight)
+        rows, number, given = rows_in_memory(self, X, y, sample_weight)[:3]
         n = number.size
         if n < 2:
             raise ValueError("AutoDetector compares rows with each other and needs at least 2 normal ones; got 1 sample (n_samples = 1).")
@@ -270,18 +268,6 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         normals = max(0, len(left_out) - round(share * len(training.X)))
         order = np.argsort(self._combined(found.scores), kind="stable")
         return found.some(order[np.arange(0, normals, 1.0 / calibrating).astype(np.intp)])
-
-    def _training_rows(self, X: Any, y: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None) -> tuple[TrainingRows, np.ndarray, int]:
-        """The rows in memory; of a source, a sample. Also the numbers of the normal ones in X, and how many normal rows X has."""
-        if not is_source(X):
-            rows = training_rows(validate_data(self, dense(X), dtype=np.float64), y, sample_weight)[0]
-            return rows, rows.targets, rows.targets.size
-        source = as_source(X)
-        labels = Labels.of(len(source), y, sample_weight)
-        found, index = sampled(source, labels, self.random_state, MOST_READ)
-        self.n_features_in_ = source.n_columns
-        rows = labels.chosen(index).training(found)[0]
-        return rows, index[rows.targets], len(source) if labels.kind is None else int((labels.kind == 1).sum())
 
     def _contamination(self) -> float:
         share: Any = 0.05 if isinstance(self.contamination, str) and self.contamination == "auto" else self.contamination
@@ -404,9 +390,7 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
             check_is_fitted(self)
             return as_source(X).apply(self.score_samples)
         if sp.issparse(X):
-            rows = sp.csr_array(X)
-            step = max(1, AT_ONCE // max(1, rows.shape[1]))
-            return np.concatenate([self.score_samples(rows[i : i + step].toarray()) for i in range(0, max(1, rows.shape[0]), step)])
+            return in_dense_blocks(self.score_samples, X)
         samples = self._checked(X)
         return self._bounded(0.0 - self._combined(self._model.score(samples)), self._model.contradicts(samples))
 
@@ -457,12 +441,10 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         return values + contradicted * (beyond / np.maximum(contradicted.sum(axis=1), 1.0))[:, None]
 
     def _kept_rows(self) -> np.ndarray:
-        """The distinct training rows that are references."""
-        return self._model.rows_.astype(np.float64) * self._model.unit_
+        return self._model.kept_rows()
 
     def _comparable(self, X: np.ndarray) -> np.ndarray:
-        """Rows with each column in its deviations."""
-        return self._model.described_[0].seen(self._model._moderate(X), self._model.columns_).astype(np.float64)
+        return self._model.comparable(X)
 
     def _graph(self, op: Any, X: Any) -> Any:
         unit = self._model.unit_

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..._core.progress import progress
+from ..._core.rows import TrainingRows, dense, training_rows
+from ..._core.validation import validate_data
+from ...large import as_source, is_source
+from ...large.labels import Labels, sampled
 from .descriptions import Descriptions, keys
 from .evidence import Evidence
 from .parts import ViewParts
@@ -18,10 +22,28 @@ FEWEST_LEFT_OUT, LEFT_OUT, MOST_LEFT_OUT = 2000, 0.1, 10_000
 """The share of the rows that is left out, and limits of their number: 10,000 rows promise rates down to 1 / 10,000."""
 
 GAP = 0.5  # of the length of a stretch of time: rows as near to it are not described either
+MOST_READ = 100_000  # rows that are drawn from a source: more than are described and calibrate
 MOST_DESCRIBED = 20_000  # rows that are described: with more, leaves get smaller, and no table that we know of is ranked better
 
 Without: TypeAlias = Callable[[np.ndarray], tuple[Callable[[np.ndarray], np.ndarray], np.ndarray | None]]
 """The table as those see it who have not seen some of its rows: a function from numbers of rows to rows, and the units of the columns."""
+
+
+def rows_in_memory(detector: Any, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingRows, np.ndarray, int, np.ndarray]:
+    """The rows that a detector learns from; of a source, a sample.
+
+    Also the numbers in X of the normal ones, how many normal rows X has, and the weights of the normal ones.
+    """
+    if not is_source(X):
+        rows, weight = training_rows(validate_data(detector, dense(X), dtype=np.float64), y, sample_weight)
+        return rows, rows.targets, rows.targets.size, weight[rows.targets]
+    source = as_source(X)
+    labels = Labels.of(len(source), y, sample_weight)
+    found, index = sampled(source, labels, detector.random_state, MOST_READ)
+    detector.n_features_in_ = source.n_columns
+    rows, weight = labels.chosen(index).training(found)
+    given = len(source) if labels.kind is None else int((labels.kind == 1).sum())
+    return rows, index[rows.targets], given, weight[rows.targets]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from ...classifiers.base import OneClassClassifier
 from ...preprocessing import TargetScaler
 from ...references import GENERATED
 from ..calibration import ConformalDetector
-from ..residual import ReferenceResidual
 
 SHARED = -1  # the source of a column that belongs to some of the input's columns, other ones in each row
 SHOWN_LEVELS = 3  # levels that a text names
@@ -138,8 +137,6 @@ def kept_rows(model: Any) -> np.ndarray:
         rows = np.asarray(final._kept_rows())
     elif isinstance(final, ConformalDetector):
         rows = np.vstack([kept_rows(inner) for inner in models_inside(final)])
-    elif isinstance(final, ReferenceResidual):
-        rows = dense(final.map_.references_)
     elif not isinstance(final, OneClassClassifier):
         raise TypeError(f"{type(final).__name__} keeps no training rows: pass ranges={{name: (low, high), …}}.")
     else:
