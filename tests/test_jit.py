@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import refkernel
+import refkernel as rk
 from refkernel._core import jit
 
 PACKAGE = Path(refkernel.__file__).parent
@@ -48,6 +50,47 @@ def test_an_empty_cache_is_filled_once(package):
     files = list((package / "__pycache__").glob("*.nb[ci]"))
     assert len(files) == 4
     assert all(file.with_name(file.name + ".sha256").is_file() for file in files)
+
+
+LOOSE = """from .jit import entry, njit
+
+@njit()
+def rounded(x):
+    return (x + 6755399441055744.0) - 6755399441055744.0
+
+@entry
+@njit(fastmath=True)
+def loose(x):
+    return rounded(x)
+
+@entry
+@njit()
+def exact(x):
+    return rounded(x)
+"""
+
+
+@pytest.mark.parametrize("order", ["loose exact", "exact loose"])
+def test_a_callee_is_compiled_by_its_own_options_whoever_calls_it_first(package, order):
+    """numba gives a callee without the option ``fastmath`` that of the caller which is compiled first; rounding by a sum would be lost."""
+    (package / "loose.py").write_text(LOOSE)
+    first, second = order.split()
+    code = f"from small.loose import {first}, {second}; print({first}(0.3), {second}(0.3), exact(0.7))"
+    assert run(code, package.parent)[0] == "0.0 0.0 1.0"
+
+
+def test_the_first_call_of_an_installation_may_be_a_prediction(tmp_path):
+    """A saved model decides with an empty cache as where it was fitted: sums of kernel values are compiled first there."""
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    model = rk.SVDD(rk.RBF(1.0)).fit(X)
+    rk.save(model, tmp_path / "model.rk")
+    np.save(tmp_path / "X.npy", X)
+    code = "import numpy as np, refkernel as rk; print(*rk.load('model.rk').score_samples(np.load('X.npy')))"
+    found = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert found.returncode == 0, found.stderr
+    np.testing.assert_allclose(np.array(found.stdout.split(), dtype=float), model.score_samples(X), rtol=1e-12)
 
 
 def test_a_change_in_one_jitted_file_reaches_the_functions_of_the_others(package):

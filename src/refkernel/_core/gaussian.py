@@ -21,7 +21,7 @@ CHUNK = 512  # landmarks at a time: their columns stay in the nearest cache whil
 EIGHT = 8  # landmarks are padded to a multiple of this: the widest vector registers hold as many values
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, fastmath={"contract"})  # multiplications and additions in one instruction
 def _power(t: float) -> float:
     """2^t for t <= 0 within 2 units in the last place; 0 from LEAST down, and for NaN, the difference of two overflows."""
     shifted = t + SHIFT
@@ -35,7 +35,7 @@ def _power(t: float) -> float:
 
 
 @entry
-@njit(fastmath={"contract"})  # multiplications and additions in one instruction
+@njit(fastmath={"contract"})
 def _fill_powers(t: np.ndarray) -> None:
     """Replace t by 2^min(t, 0): distances that rounding made negative are 0. Mutates t."""
     for i in range(t.size):

@@ -19,7 +19,10 @@ import numba
 
 P = ParamSpec("P")
 T = TypeVar("T")
-OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}  # 1 / 0 is inf, as in NumPy: tests of divisors forbid vector registers
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False}
+"""1 / 0 is inf, as in NumPy: tests of divisors forbid vector registers. An option that is not given is that of the caller which is compiled
+first: ``fastmath`` that lets a caller reorder its sums would cancel the terms of a function that rounds by adding a large number.
+"""
 NOTICE = "refkernel compiles numerical code for this processor. This takes some seconds, once: later runs find the code in a cache."
 
 WITHOUT_CACHE = """Compiled code cannot be cached ({}): every process compiles it again, which takes several seconds. \
