@@ -143,6 +143,20 @@ def test_folds_left_out_are_refits_with_nu_held(samples):
         assert move == pytest.approx(d @ K @ d, rel=1e-3)
 
 
+def test_of_many_targets_the_first_folds_are_enough(samples, monkeypatch):
+    """The threshold then is the quantile of their targets alone, which the models have not seen."""
+    monkeypatch.setattr("refkernel._core.leave_one_out.ENOUGH_LEFT_OUT", 300)
+    X = samples(1100, 3, 0)
+    model = rk.SVDD(RBF(sigma=0.4), nu=0.1, threshold="loo").fit(X)
+    problem = SVDD.problem(np.ones(1100), 110.0, np.ones(1100))
+    rows = Cached(model.kernel_, X, 200)
+    whole = solve(problem, rows)
+    found = leave_folds_out(problem, rows, whole.b, whole.G, tol=1e-4)
+    assert found.samples.size == 440
+    scores = np.sort(2.0 * found.sums - 1.0 - whole.quadratic)  # all k(x, x) are 1: comparable by b'Kb of all
+    assert model.offset_ == pytest.approx(scores[43], abs=1e-6)  # the 44th: floor(0.1 (440 + 1))
+
+
 @pytest.mark.parametrize("make", [rk.SVDD, rk.OneClassSVM])
 def test_threshold_loo_of_many_targets_rejects_about_nu_of_new_ones(make):
     Z = np.random.default_rng(0).normal(size=(3200, 3))

@@ -1,6 +1,5 @@
 """Where the solver finds K: held whole, as explicit features, or as rows computed on demand and cached."""
 
-from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from .threads import share_rows
 
 MANY_VALUES = 1 << 20  # with at least this many kernel values (about 5 ms of work), rows are shared between threads
-BLOCK_VALUES = 1 << 17  # kernel values computed at a time: 1 MB, so that they are summed while they are in the processor's cache
+BLOCK_VALUES = 1 << 17  # kernel values computed at a time: 1 MB, so that they are copied while they are in the processor's cache
 
 np.empty(1 << 20)  # once such a block was freed, glibc keeps freed matrices: a third of a fit of 500 rows would go into page faults
 
@@ -102,32 +101,21 @@ class Cached(Source):
         return self.kernel(self.X[W])
 
     def times(self, W: np.ndarray, v: np.ndarray) -> np.ndarray:
-        out = np.zeros(self.n)
-        self._in_parts(W, lambda part, K: np.matmul(K, v, out=out[part]))
-        return out
+        return self.kernel._sums(self.X, self.X[W], v) if W.size else np.zeros(self.n)
 
     def add(self, G: np.ndarray, W: np.ndarray, v: np.ndarray) -> None:
         if self._rows is None:
             G += self.times(W, v)
             return
         missing, rows = W[~self._known[W]], self._rows
+        if missing.size:
+            X_W, step = self.X[missing], max(1, BLOCK_VALUES // missing.size)
 
-        def keep(part: slice, K: np.ndarray) -> None:
-            rows[missing, part] = K.T
+            def work(start: int, stop: int) -> None:
+                for i in range(start, stop, step):
+                    part = slice(i, min(i + step, stop))
+                    rows[missing, part] = self.kernel(self.X[part], X_W).T
 
-        self._in_parts(missing, keep)
-        self._known[missing] = True
+            share_rows(work, self.n) if self.n * missing.size >= MANY_VALUES and self.kernel._thread_safe else work(0, self.n)
+            self._known[missing] = True
         G += v @ rows[W]
-
-    def _in_parts(self, W: np.ndarray, use: Callable[[slice, np.ndarray], Any]) -> None:
-        """Call ``use(part, k(X[part], X[W]))`` for parts of X, in several threads if these are many values."""
-        if W.size == 0:
-            return
-        X_W, step = self.X[W], max(1, BLOCK_VALUES // W.size)
-
-        def work(start: int, stop: int) -> None:
-            for i in range(start, stop, step):
-                part = slice(i, min(i + step, stop))
-                use(part, self.kernel(self.X[part], X_W))
-
-        share_rows(work, self.n) if self.n * W.size >= MANY_VALUES and self.kernel._thread_safe else work(0, self.n)

@@ -22,7 +22,7 @@ def solve_by_working_sets(
     """Solve from b and its gradient G, by a rule of ``solver``. Mutates both; returns moves, whether it converged, and curvature."""
     libsvm, tol, floor, limit = rule
     p, diag, bounds = problem.p, rows.diag, (problem.lower, problem.upper)
-    moves, sets, curvature, eps = 0, 0, np.inf, tol
+    moves, sets, curvature, eps, changed = 0, 0, np.inf, tol, np.empty(0, dtype=np.intp)
     for _ in range(MOST_REFRESHES):
         made = 1
         while made > 0 and moves < limit:
@@ -30,7 +30,7 @@ def solve_by_working_sets(
                 eps = certify(b, G, p, diag, *bounds, tol).allowed
             most = min(limit - moves, PATIENCE * rows.n)
             widely = not libsvm and sets + moves / rows.n >= PATIENCE
-            made, met = _improve(problem, rows, b, G, eps, floor, most, widely)
+            made, met, changed = _improve(problem, rows, b, G, eps, floor, most, widely, changed)
             moves, sets, curvature = moves + made, sets + 1, min(curvature, met)
         if libsvm:
             break
@@ -48,12 +48,24 @@ def violation(b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray
 
 
 def _improve(
-    problem: DualProblem, rows: Source, b: np.ndarray, G: np.ndarray, eps: float, floor: float, max_iter: int, widely: bool
-) -> tuple[int, float]:
-    """Optimise the worst violators, ``widely`` with all free weights by Newton steps. Mutates b and G; returns moves and curvature."""
+    problem: DualProblem,
+    rows: Source,
+    b: np.ndarray,
+    G: np.ndarray,
+    eps: float,
+    floor: float,
+    max_iter: int,
+    widely: bool,
+    before: np.ndarray,
+) -> tuple[int, float, np.ndarray]:
+    """Optimise the worst violators, ``widely`` with all free weights by Newton steps. Mutates b and G; returns moves, curvature, changes.
+
+    The samples that the set ``before`` changed take part: else sets would raise and lower the weights of nearly equal samples in turn.
+    """
     W = _working_set(b, G, problem.lower, problem.upper)
     if W.size == 0:
-        return 0, np.inf
+        return 0, np.inf, W
+    W = np.union1d(W, before)
     if widely:
         wide = np.union1d(free_weights(b, problem.lower, problem.upper), W)
         widely = wide.size <= WIDE_SET and violation(b, G, problem.lower, problem.upper) > eps
@@ -73,7 +85,7 @@ def _improve(
     changed = b_W != b[W]
     rows.add(G, W[changed], b_W[changed] - b[W][changed])
     b[W] = b_W
-    return moves, curvature
+    return moves, curvature, W[changed]
 
 
 def _working_set(b: np.ndarray, G: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

@@ -70,7 +70,8 @@ class LeftOutModels:
 
 
 class Targets:
-    """The targets of one problem. Those with weight are left out in turn, or in folds if they are many and ``every`` is False.
+    """The targets of one problem. Those with weight are left out in turn, or in folds if they are many and ``every`` is False; the
+    targets of these folds alone then count.
 
     ``comparable`` are their ``scores`` plus |m|² if the centre moves by m without them, as new samples are farther from it by that on
     average; or, if all k(x, x) are equal, with b'Kb of all targets instead of each model's own.
@@ -81,10 +82,13 @@ class Targets:
     ) -> None:
         description, solver = model.classifier, model._solver()
         self.is_target = signed_weight > 0
+        self._counts = self.is_target.copy()
         if every or rows.n <= WHOLE:
             self.left_out = leave_out(problem, rows, b, G, np.flatnonzero(self.is_target & (b != 0.0)), **solver)
         else:
             self.left_out = leave_folds_out(problem, rows, b, G, **{**solver, "tol": max(solver["tol"], COARSE_TOL)})
+            self._counts[:] = False
+            self._counts[self.left_out.samples] = True
         found = self.left_out
         chosen = found.samples
         Kb = G - problem.p
@@ -98,7 +102,7 @@ class Targets:
 
     def threshold(self, nu: float) -> float:
         """The score that about a share nu of new samples falls below."""
-        return lower_quantile(self.comparable[self.is_target], self.weight[self.is_target], nu)
+        return lower_quantile(self.comparable[self._counts], self.weight[self._counts], nu)
 
 
 def leave_one_out(model: Any, X: Any, y: Any, sample_weight: Any) -> LeftOutModels:
