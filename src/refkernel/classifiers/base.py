@@ -272,7 +272,9 @@ class OneClassClassifier(ThresholdMixin, NestedParams):
         self.support_ = used[support]
         self.dual_coef_ = solution.b[None, support]
         self.support_vectors_ = np.empty((0, X.shape[1])) if self.kernel_._pairwise else X[self.support_]
-        self._normal = solution.b[support] @ rows.Phi[support] if isinstance(rows, Features) else None
+        self._normal = None
+        if isinstance(rows, Features):  # of a linear kernel, features are the rows
+            self._normal = solution.b[support] @ (self.support_vectors_ if rows.Phi is X else rows.Phi[support])
         self._quadratic = float(solution.quadratic)
         self.n_iter_ = int(solution.n_iter)
         self.duality_gap_ = float(solution.gap)

@@ -120,7 +120,10 @@ class Graph:
         shapes = {"first": np.array(0), "one_by_one": self.integers(0, 0, 1), "side_by_side": self.integers(d, -1)}
         shapes |= {"by_row": self.integers(-1, m), "column": self.integers(0, 1), "references": np.ones((m, 1))}
         numbers = {"per_width": np.array([-1.0 / width], dtype=np.float32), "columns": np.ones((1, d), dtype=np.float32)}
-        body = _body(ONE_LEAF, power, f"leaf_{self._scans}_", **shapes, **numbers)
+        numbers |= {"upright": np.ones((d, 1)), "lying": np.ones((1, d))}
+        body = _body(
+            ONE_LEAF.replace("DISTANCES", OF_PRODUCTS if power == 2.0 else OF_COLUMNS), power, f"leaf_{self._scans}_", **shapes, **numbers
+        )
         nothing = self.Mul(self.doubles(leaf), self.numbers(0.0))
         scanned = np.arange(len(columns)), columns[:, :, None], np.ascontiguousarray(inverses.transpose(0, 2, 1))
         names = [f"u({name}{self._scans})" for name in ("samples", "leaves", "residuals")]
@@ -134,14 +137,7 @@ body (float[n,d] Z, int64[n,w] leaf, double[n,w] out, int64 number, float[d,w,m]
     places = NonZero(mine)
     rows = Gather<axis=0>(places, first)
     z = Gather<axis=0>(Z, rows)
-    z_columns = Transpose<perm=[1, 0]>(z)
-    apart = Reshape(z_columns, one_by_one)
-    signed = Sub(apart, R)
-    absolute = Abs(signed)
-    differences = POWER
-    by_column = Reshape(differences, side_by_side)
-    sums = MatMul(columns, by_column)
-    D = Reshape(sums, by_row)
+    DISTANCES
     exponents = Mul(D, per_width)
     k = Exp(exponents)
     t = MatMul(k, inverse)
@@ -155,7 +151,32 @@ body (float[n,d] Z, int64[n,w] leaf, double[n,w] out, int64 number, float[d,w,m]
 }"""
 """The body of the scan over leaves, in ONNX's syntax: ||L^-1 k||² for the samples in one leaf, written to their places (11: double)."""
 
-POWERS = {0.5: "Sqrt(absolute)", 1.0: "Identity(absolute)", 2.0: "Mul(signed, signed)"}
+OF_COLUMNS = """z_columns = Transpose<perm=[1, 0]>(z)
+    apart = Reshape(z_columns, one_by_one)
+    signed = Sub(apart, R)
+    absolute = Abs(signed)
+    differences = POWER
+    by_column = Reshape(differences, side_by_side)
+    sums = MatMul(columns, by_column)
+    D = Reshape(sums, by_row)"""
+"""Distances that are sums over columns, by all differences."""
+
+OF_PRODUCTS = """z_double = Cast<to=11>(z)
+    r = Reshape(R, side_by_side)
+    r_double = Cast<to=11>(r)
+    z_squares = Mul(z_double, z_double)
+    r_squares = Mul(r_double, r_double)
+    z_norms = MatMul(z_squares, upright)
+    r_norms = MatMul(lying, r_squares)
+    products = MatMul(z_double, r_double)
+    twice = Add(products, products)
+    norms = Add(z_norms, r_norms)
+    squares_left = Sub(norms, twice)
+    not_negative = Relu(squares_left)
+    D = Cast<to=1>(not_negative)"""
+"""Squared distances, by products in double precision: differences of many columns would take more memory than all else."""
+
+POWERS = {0.5: "Sqrt(absolute)", 1.0: "Identity(absolute)"}
 ONE_COLUMN = """
 body (double[n,m] D, double[n] z, double[m] r) => (double[n,m] following) {
     column = Reshape(z, upright)
@@ -169,8 +190,9 @@ body (double[n,m] D, double[n] z, double[m] r) => (double[n,m] following) {
 
 def _body(text: str, power: float, prefix: str, **constants: np.ndarray) -> Any:
     """The body of a scan. Its names get a prefix, because they must be unique in the whole graph."""
-    graph = parser.parse_graph(text.replace("POWER", POWERS[power]))
-    graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in constants.items())
+    graph = parser.parse_graph(text.replace("POWER", POWERS.get(power, "")))
+    used = {name for node in graph.node for name in node.input}
+    graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in constants.items() if name in used)
     for node in graph.node:
         node.name = node.output[0]
     return compose.add_prefix_graph(graph, prefix)
