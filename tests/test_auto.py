@@ -8,6 +8,8 @@ import scipy.sparse as sp
 from scipy.stats import betabinom, norm, rankdata
 from sklearn.base import clone
 from sklearn.covariance import LedoitWolf
+from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -491,6 +493,18 @@ def test_odd_tables_give_finite_scores(X):
     assert np.isfinite(scores).all()
     assert model.predict(new)[0] == 1
     assert model.predict(new)[3] == -1
+
+
+@pytest.mark.parametrize(("d", "falls"), [(8, False), (12, True), (40, True)])
+def test_columns_whose_variances_fall_share_a_unit(d, falls):
+    """Scores of principal components do; not in another order, standardised, with units, or where few columns carry all variance."""
+    pixels = load_digits().data
+    Z = PCA(d).fit_transform(pixels[:600])
+    views = {True: {"one scale, whitened"}, False: {part.view.name for part in parts_for(np.random.default_rng(0).normal(size=(50, 3)))}}
+    assert {part.view.name for part in parts_for(Z)} == views[falls]
+    others = (Z[:, np.random.default_rng(0).permutation(d)], Z / Z.std(axis=0), Z / 10.0 ** np.arange(d))
+    assert all({part.view.name for part in parts_for(other)} == views[False] for other in others)
+    assert {part.view.name for part in parts_for(Z, np.ones(d))} == views[False]
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1e-3, 1e5, 1e200])

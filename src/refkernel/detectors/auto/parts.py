@@ -122,12 +122,16 @@ ONE_UNIT_FEW_ROWS = (
 )
 """Embeddings, pixels, scores of principal components: columns that share a unit are not standardised one by one."""
 
-MANY_COLUMNS = 50  # fewer columns are always ordinary ones
+MANY_COLUMNS = 50  # from here on the covariance says what local references cannot
 ROWS_PER_COLUMN = 3  # with fewer rows the covariance says more than neighbours do: 16 embeddings, and texts in 384 dimensions
 
 FEWEST_EFFECTIVE, MOST_EFFECTIVE = 8.0, 0.98
-"""Columns share a unit if their variances v make at least this many columns, (Σ v)² / Σ v², and at most this share of all: columns that
-were standardised before have one variance, which says nothing about their units."""
+"""Many columns share a unit if their variances v make at least this many columns, (Σ v)² / Σ v², and at most this share of all: columns
+that were standardised before have one variance, which says nothing about their units."""
+
+FEWEST_FALLING, FALLING, FEWEST_EFFECTIVE_FALLING = 10, 0.95, 4.0
+"""So do fewer columns if variances fall from column to column, as those of principal components do: by the rank correlation with the
+columns' order. It is at most 0.92 on 275 real tables with 8 columns or more."""
 
 ROBUST_REFERENCES = 500
 """References where outliers may be among the rows. They are the same for all samples: around a cluster of outliers, all local ones
@@ -152,13 +156,20 @@ def robust_parts(share: float, rows: int) -> tuple[ViewParts, ...]:
 def parts_for(X: np.ndarray, units: np.ndarray | None = None) -> tuple[ViewParts, ...]:
     """The parts for a table."""
     variance = X.var(axis=0)
-    columns = np.count_nonzero(variance)
-    if columns < MANY_COLUMNS:
-        return ORDINARY
-    effective = np.square(variance.sum()) / np.square(variance).sum()
-    if units is not None or not FEWEST_EFFECTIVE <= effective <= MOST_EFFECTIVE * columns:
-        return WIDE
-    return ONE_UNIT if len(X) >= ROWS_PER_COLUMN * columns else ONE_UNIT_FEW_ROWS
+    variance = variance[variance > 0.0]
+    if units is None and _share_unit(variance):
+        return ONE_UNIT if len(X) >= ROWS_PER_COLUMN * variance.size else ONE_UNIT_FEW_ROWS
+    return WIDE if variance.size >= MANY_COLUMNS else ORDINARY
+
+
+def _share_unit(variance: np.ndarray) -> bool:
+    """Whether columns of these variances share a unit."""
+    d = variance.size
+    effective = np.square(variance.sum()) / np.square(variance).sum() if d >= FEWEST_FALLING else 0.0
+    if not FEWEST_EFFECTIVE_FALLING <= effective <= MOST_EFFECTIVE * d:
+        return False
+    falls = np.corrcoef(np.argsort(np.argsort(-variance, kind="stable")), np.arange(d))[0, 1] >= FALLING
+    return bool(falls or (d >= MANY_COLUMNS and effective >= FEWEST_EFFECTIVE))
 
 
 VIEWS = (Bent, Mixed, NormalScores, OneScale, Standardised, Unseen, Whitened)
