@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -248,6 +249,17 @@ def test_a_csv_file_that_is_not_a_table_is_refused(tmp_path, text, said):
     with pytest.raises(DataError, match=said) as caught:
         tables.read_table(tmp_path / "bad.csv")
     assert "bad.csv" in str(caught.value)
+
+
+def test_files_without_labels_are_left_out_and_named(data, tmp_path):
+    """A folder of tables may hold a list of them; if no file has labels, that is an error when it is read."""
+    shutil.copy(data / "plums.npz", tmp_path)
+    (tmp_path / "about.csv").write_text("table,rows\nplums,40\n")
+    with pytest.warns(UserWarning, match=r"Left out, without a column y: about\.csv"):
+        assert [source.name for source in tables.find_tables(tmp_path)] == ["plums"]
+    (tmp_path / "plums.npz").unlink()
+    with pytest.raises(DataError, match="no column y"):
+        tables.find_tables(tmp_path)[0].read()
 
 
 def test_a_csv_file_as_people_have_it_is_the_table_of_its_plain_numbers(tmp_path):

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import warnings
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -99,7 +100,7 @@ def find_tables(data_dir: StrPath | None = None, embedded: bool = False, labels:
         if data_dir is not None:
             raise ValueError(f"data_dir={str(data_dir)!r} and --embedded exclude each other: pass one of them.")
         return _embedded()
-    return sorted((_of_file(path, labels) for path in _paths(data_dir)), key=lambda source: source.name.lower())
+    return sorted((_of_file(path, labels) for path in _paths(data_dir, labels)), key=lambda source: source.name.lower())
 
 
 def chosen(sources: list[Source], names: tuple[str, ...]) -> list[Source]:
@@ -166,11 +167,17 @@ def _check(path: StrPath, names: tuple[str, ...], rows: list[np.ndarray], y: np.
         )
 
 
-def _paths(data_dir: StrPath | None) -> list[Path]:
+def _paths(data_dir: StrPath | None, labels: str) -> list[Path]:
     if data_dir is not None:
         found = sorted(path for path in Path(data_dir).glob("*") if path.suffix in FILES)
         if not found:
             raise DataError(f"{data_dir} holds no {' or '.join(FILES)} file: name a folder of tables, or none to download ADBench's.")
+        label = (labels or "y").partition("=")[0]
+        others = [path for path in found if path.suffix == ".csv" and label not in open_table(path, ReadOptions()).names]
+        if 0 < len(others) < len(found):
+            names = named([path.name for path in others])
+            warnings.warn(f"Left out, without a column {label}: {names}.", UserWarning, stacklevel=4)
+            found = [path for path in found if path not in others]
         return found
     folder = os.environ.get("REFKERNEL_DATA")
     return sorted((Path(folder) / ADBENCH.folder).glob("*.npz") if folder else []) or [
