@@ -17,7 +17,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 
 import refkernel as rk
-from refkernel.detectors.auto.parts import ORDINARY, WIDE, parts_for
+from refkernel.detectors.auto.parts import ONE_UNIT, ORDINARY, WIDE, parts_for
 from refkernel.experiments.benchmark.tables import find_tables, make_split
 
 MOST, NEIGHBOURS = 1_000, 5
@@ -25,7 +25,8 @@ MOST, NEIGHBOURS = 1_000, 5
 
 def kind(parts):
     """The kind of a table, by its parts."""
-    return "ordinary columns" if parts is ORDINARY else "50 columns or more" if parts is WIDE else "columns that share a unit"
+    names = {id(ORDINARY): "ordinary columns", id(WIDE): "50 columns or more", id(ONE_UNIT): "columns that share a unit"}
+    return names.get(id(parts), "columns that share a unit, few rows")
 
 
 def variants(names, weights):
@@ -40,7 +41,7 @@ def measured(source):
     """The kind of a table, and the AUROC of each variant minus that of DTE-NP."""
     split = make_split(source.read(), 0, MOST, MOST)
     parts = parts_for(split.raw_train)
-    weights = np.concatenate([[part.weight] * len(part.parts) for part in parts])
+    weights = np.concatenate([part.weights for part in parts])
     detector = rk.AutoDetector().fit(split.raw_train)
     titles = [
         f"{view} ({what.split(':')[0]})" for what, view in zip(detector.results_["description"], detector.results_["view"], strict=True)
@@ -60,6 +61,8 @@ def main(folders):
             for name, gain in found.items():
                 gains[of][name].append(100 * gain)
         for of, rows in gains.items():
+            if len(rows["all"]) < 2:
+                continue
             print(f"\n{folder}: {of}, {len(rows['all'])} tables\n")
             print("| parts | AUROC above DTE-NP | less than all |\n|---|---:|---:|")
             for name, values in rows.items():

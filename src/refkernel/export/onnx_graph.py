@@ -119,8 +119,8 @@ class Graph:
         d, m = columns.shape[1:]
         shapes = {"first": np.array(0), "one_by_one": self.integers(0, 0, 1), "side_by_side": self.integers(d, -1)}
         shapes |= {"by_row": self.integers(-1, m), "column": self.integers(0, 1), "references": np.ones((m, 1))}
+        shapes |= {"upright": np.ones((d, 1)), "lying": np.ones((1, d))}
         numbers = {"per_width": np.array([-1.0 / width], dtype=np.float32), "columns": np.ones((1, d), dtype=np.float32)}
-        numbers |= {"upright": np.ones((d, 1)), "lying": np.ones((1, d))}
         body = _body(
             ONE_LEAF.replace("DISTANCES", OF_PRODUCTS if power == 2.0 else OF_COLUMNS), power, f"leaf_{self._scans}_", **shapes, **numbers
         )

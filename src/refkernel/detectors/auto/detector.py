@@ -214,7 +214,7 @@ class AutoDetector(CalibratedMixin, BaseEstimator):
         random_state = check_random_state(self.random_state)
         units, normal = self._units(), rows.X_targets
         parts = robust_parts(share, n) if share else parts_for(normal / moderate_unit(normal, axis=0), units)
-        self._weights = np.repeat([part.weight for part in parts], [len(part.parts) for part in parts])
+        self._weights = np.concatenate([part.weights for part in parts])
         count = 0 if time is groups is None else len(as_source(X)) if is_source(X) else rows.X.shape[0]
         place = None if time is None else places_in_time(time, count)[number]
         training = Training(normal, units, parts, share == 0, without and _renumbered(without, number), self.verbose, place)

