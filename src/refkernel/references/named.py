@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg import eigvalsh
 from sklearn.base import clone
 
+from .._core.factor import centred
 from .._core.rows import TrainingRows
 from .._core.threads import one_blas_thread
 from .._core.validation import check_positive, is_number
@@ -72,9 +73,8 @@ class Auto(Strategy):
     def _leading(self, X: np.ndarray) -> int:
         """The number of leading eigenvalues that make up the share."""
         K = kernel_matrix(self.kernel, X)
-        K = K - K.mean(axis=0)
         with one_blas_thread():
-            lam = np.maximum(eigvalsh(K - K.mean(axis=1)[:, None]), 0.0)[::-1]
+            lam = np.maximum(eigvalsh(centred(K, K.mean(axis=0))), 0.0)[::-1]
         return int(np.searchsorted(np.cumsum(lam), self.explained * lam.sum())) + 1
 
 
@@ -107,23 +107,21 @@ NEGATIVES_OPTIONS = {
 }
 """The follow-up's nine ways to choose references with all known outliers."""
 
-NAMES.update(
-    {
-        "auto": Auto(),
-        "training": Training(),
-        "subset": Subset(),
-        "normal": Normal(),
-        "negatives": Negatives(),
-        "kmeans": KMeans(),
-        "leverage": LeverageScores(),
-        "farthest": FarthestFirst(),
-        "uniform": Uniform(),
-        "shell": Shell(),
-        "normal_like": NormalLike(),
-        **{f"case{number}": strategy for number, strategy in CASES.items()},
-        **{f"negatives{number}": strategy for number, strategy in NEGATIVES_OPTIONS.items()},
-    }
-)
+NAMES |= {
+    "auto": Auto(),
+    "training": Training(),
+    "subset": Subset(),
+    "normal": Normal(),
+    "negatives": Negatives(),
+    "kmeans": KMeans(),
+    "leverage": LeverageScores(),
+    "farthest": FarthestFirst(),
+    "uniform": Uniform(),
+    "shell": Shell(),
+    "normal_like": NormalLike(),
+    **{f"case{number}": strategy for number, strategy in CASES.items()},
+    **{f"negatives{number}": strategy for number, strategy in NEGATIVES_OPTIONS.items()},
+}
 
 
 def case(number: int) -> Strategy:
