@@ -52,6 +52,7 @@ class Kernel(QuickParams):
     _vanishes: bool = False  # whether k(x, z) tends to 0 as x moves away from z
     _narrow: bool = False  # whether the width follows the neighbours: most targets then carry weight
     _shares_distances: bool = False  # whether several widths can share one distance matrix, by ``_of_squared_distances``
+    _of_squared_distances: Callable[[np.ndarray], np.ndarray]  # k(X, Z) from -||x - z||² of each pair, for kernels that share them
     _power_and_scale: tuple[float, float] | None = (
         None  # (p, s) if k = exp(-Σ_j |x_j - z_j|^p / width), and the width s times the mean of these sums
     )
@@ -135,10 +136,6 @@ class Kernel(QuickParams):
     def _far_features(self) -> np.ndarray | None:
         """Phi of samples far from all data, if the kernel maps all of them to one point; else None."""
         return None
-
-    def _of_squared_distances(self, negative: np.ndarray) -> np.ndarray:
-        """k(X, Z) from -||x - z||² of each pair, for kernels with ``_shares_distances``."""
-        raise NotImplementedError
 
     def _against(self, Z: Any, rows: int) -> Callable[[Any], np.ndarray]:
         """The function X -> [k(X, Z), 1] for at most this many rows of X. A result is valid until the next call."""
