@@ -17,6 +17,7 @@ from .._core.rows import training_rows
 from .._core.solver import WHOLE
 from .._core.threshold import finite_scores
 from .._core.types import MatrixLike
+from .._core.working_set import gradient
 
 COARSE_TOL = 1e-4  # the tolerance of models that only set a threshold: three digits of it are enough
 
@@ -105,7 +106,7 @@ class Targets:
         return lower_quantile(self.comparable[self._counts], self.weight[self._counts], nu)
 
 
-def leave_one_out(model: Any, X: Any, y: Any, sample_weight: Any) -> LeftOutModels:
+def leave_one_out(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> LeftOutModels:
     """The distinct models of a fitted classifier; that of all targets comes first, if a target without weight needs it."""
     check_is_fitted(model)
     X = model._validated(X, model.kernel_, reset=False)
@@ -116,9 +117,7 @@ def leave_one_out(model: Any, X: Any, y: Any, sample_weight: Any) -> LeftOutMode
     b = np.zeros(X.shape[0])
     b[model.support_] = model.dual_coef_[0]
     b = b[used]
-    support = np.flatnonzero(b)
-    G = rows.times(support, b[support]) + problem.p
-    targets = Targets(model, problem, rows, b, G, signed_weight)
+    targets = Targets(model, problem, rows, b, gradient(problem, rows, b), signed_weight)
     found, is_target = targets.left_out, targets.is_target
     first = [b] if is_target.sum() > found.samples.size else []  # of targets without weight
     B, quadratic = np.vstack([*first, found.B]), np.concatenate([[targets.quadratic] * len(first), found.quadratic])

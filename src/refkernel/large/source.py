@@ -246,6 +246,7 @@ class ParquetSource(Source):
 
     def __init__(self, path: str | Path, columns: Sequence[str] | None = None) -> None:
         import pyarrow.parquet as parquet
+        import pyarrow.types as types
 
         self._files = _parquet_files(Path(path))
         schema = parquet.read_schema(self._files[0])
@@ -253,7 +254,8 @@ class ParquetSource(Source):
         missing = [name for name in self.names if name not in schema.names]
         if missing:
             raise ValueError(f"{self._files[0]} has no column {missing[0]!r}. Its columns: {', '.join(schema.names)}.")
-        texts = [name for name in self.names if not _is_numeric(schema.field(name).type)]
+        of_numbers = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+        texts = [name for name in self.names if not any(fits(schema.field(name).type) for fits in of_numbers)]
         if texts:
             raise ValueError(
                 f"Column {texts[0]!r} of {self._files[0]} holds {schema.field(texts[0]).type}, not numbers. "
@@ -283,9 +285,3 @@ def _parquet_files(path: Path) -> list[Path]:
     if not files:
         raise ValueError(f"The folder {path} holds no file that ends in .parquet or .pq.")
     return files
-
-
-def _is_numeric(kind: Any) -> bool:
-    import pyarrow.types as types
-
-    return types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)

@@ -76,9 +76,7 @@ class Rows:
     def exactly_left_out(self, model: Any) -> HeldOut:
         """Leave out every target in turn, by the fitted model's own method."""
         rows = np.union1d(self.calibrating, self.always)
-        X, weight = self.part(rows), self._weights(rows).get("sample_weight")
-        y = next(iter(self._labels(rows)), None)
-        return model._leave_one_out(X, y, weight)
+        return model._leave_one_out(self.part(rows), *self._labels(rows), **self._weights(rows))
 
     def _labels(self, rows: np.ndarray) -> tuple[np.ndarray, ...]:
         return (np.where(np.isin(rows, self.always), -1, 1),) if self.always.size else ()
