@@ -90,12 +90,10 @@ class Targets:
             self.left_out = leave_folds_out(problem, rows, b, G, **{**solver, "tol": max(solver["tol"], COARSE_TOL)})
             self._counts[:] = False
             self._counts[self.left_out.samples] = True
-        found = self.left_out
-        chosen = found.samples
-        Kb = G - problem.p
-        sums, quadratic, moved = Kb.copy(), np.full(b.size, float(b @ Kb)), np.zeros(b.size)
-        sums[chosen], quadratic[chosen], moved[chosen] = found.sums, found.quadratic, found.moved
+        found, Kb = self.left_out, G - problem.p
         self.quadratic = float(b @ Kb)
+        sums, quadratic, moved = Kb.copy(), np.full(b.size, self.quadratic), np.zeros(b.size)
+        sums[found.samples], quadratic[found.samples], moved[found.samples] = found.sums, found.quadratic, found.moved
         self.scores = description.score(sums, rows.diag, quadratic)
         alike = np.ptp(rows.diag) <= SUM_PRECISION * np.abs(rows.diag).max()
         self.comparable = self.scores + description.diag_share * (quadratic - self.quadratic if alike else moved)

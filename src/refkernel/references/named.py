@@ -11,7 +11,7 @@ from .._core.rows import TrainingRows
 from .._core.threads import one_blas_thread
 from .._core.validation import check_positive, is_number
 from ..kernels import Kernel
-from .base import NAMES, References, Strategy, float_rows, kernel_matrix
+from .base import NAMES, References, Strategy, kernel_matrix
 from .strategies import FarthestFirst, KMeans, LeverageScores, Negatives, Normal, NormalLike, Pushed, Shell, Subset, Training, Uniform
 
 SPECTRUM_ROWS = 1000  # rows whose kernel matrix shows how fast the spectrum decays: 8 MB, and a tenth of a second
@@ -57,7 +57,10 @@ class Auto(Strategy):
         check_positive("most", self.most)
         check_positive("memory", self.memory)
         n = rows.targets.size
-        k = self._leading(float_rows(rows, _some(rows.targets, SPECTRUM_ROWS, random_state)))
+        K = kernel_matrix(self.kernel, rows.X[_some(rows.targets, SPECTRUM_ROWS, random_state)].astype(np.float64))
+        with one_blas_thread():
+            lam = np.maximum(eigvalsh(centred(K, K.mean(axis=0))), 0.0)[::-1]
+        k = int(np.searchsorted(np.cumsum(lam), self.explained * lam.sum())) + 1
         share = f"{k} eigenvalues make up {100 * self.explained:g} % of the spectrum"
         wishes = {
             share: max(PER_EIGENVALUE * k, FEWEST),
@@ -69,13 +72,6 @@ class Auto(Strategy):
         pool = TrainingRows(rows.X, _some(rows.targets, CLUSTERED_ROWS, random_state), rows.outliers)
         m = min(wishes[why], pool.targets.size)
         return replace(KMeans(m).draw(pool, random_state), note=f"{m} references: {why}")
-
-    def _leading(self, X: np.ndarray) -> int:
-        """The number of leading eigenvalues that make up the share."""
-        K = kernel_matrix(self.kernel, X)
-        with one_blas_thread():
-            lam = np.maximum(eigvalsh(centred(K, K.mean(axis=0))), 0.0)[::-1]
-        return int(np.searchsorted(np.cumsum(lam), self.explained * lam.sum())) + 1
 
 
 def _some(pool: np.ndarray, count: int, random_state: np.random.RandomState) -> np.ndarray:
