@@ -28,10 +28,7 @@ class Source:
     """Rows in blocks. ``len(source)`` is their number; counting may cost a reading."""
 
     n_columns: int
-
-    def blocks(self) -> Iterator[Block]:
-        """The rows from the first to the last."""
-        raise NotImplementedError
+    blocks: Callable[[], Iterator[Block]]  # the rows from the first to the last
 
     def __len__(self) -> int:
         if not hasattr(self, "_rows"):
@@ -251,17 +248,14 @@ class ParquetSource(Source):
         self._files = _parquet_files(Path(path))
         schema = parquet.read_schema(self._files[0])
         self.names = list(columns) if columns is not None else list(schema.names)
-        missing = [name for name in self.names if name not in schema.names]
-        if missing:
+        if missing := [name for name in self.names if name not in schema.names]:
             raise ValueError(f"{self._files[0]} has no column {missing[0]!r}. Its columns: {', '.join(schema.names)}.")
         of_numbers = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
-        texts = [name for name in self.names if not any(fits(schema.field(name).type) for fits in of_numbers)]
-        if texts:
+        if texts := [name for name in self.names if not any(fits(schema.field(name).type) for fits in of_numbers)]:
             raise ValueError(
                 f"Column {texts[0]!r} of {self._files[0]} holds {schema.field(texts[0]).type}, not numbers. "
                 "Name the numeric columns: rk.sources.open_source(path, columns=[...])."
             )
-
         self.n_columns, self._open = len(self.names), parquet.ParquetFile
 
     def __len__(self) -> int:
