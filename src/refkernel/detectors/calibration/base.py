@@ -116,8 +116,7 @@ class SelectMixin(ThresholdMixin):
         of_row = names[rows]
         self.group_names_ = np.array(sorted(set(names) - {""}), dtype=object)
         self.calibration_groups_ = self._group_numbers(of_row, len(of_row)) if len(self.group_names_) else np.full(len(rows), -1)
-        few = [name for name, kept in self.groups_.items() if kept is None]
-        if few:
+        if few := [name for name, kept in self.groups_.items() if kept is None]:
             rate, needed = self._wish()[0], needed_samples(*self._wish())
             warnings.warn(
                 f"Groups with fewer than the {needed} calibration rows that a rate of {100 * rate:.3g} % needs take the threshold of all "
@@ -187,8 +186,7 @@ class SelectMixin(ThresholdMixin):
         """
         detector: Any = self
         held, outliers = calibrating(self), np.unique(np.asarray(rows, dtype=np.intp))
-        absent = np.setdiff1d(outliers, held.indices[held.indices >= 0])
-        if absent.size:
+        if (absent := np.setdiff1d(outliers, held.indices[held.indices >= 0])).size:
             raise ValueError(f"Row {absent[0]} does not calibrate this detector. with_outliers takes row numbers that rk.suspects lists.")
         return detector._calibrated_on(held.some(~np.isin(held.indices, outliers)))
 

@@ -107,8 +107,7 @@ def by_folds(estimator: Any, rows: Rows, folds: Sequence[Any], sign: float, n_jo
 
 
 def _fold(estimator: Any, rows: Rows, train: np.ndarray, test: np.ndarray, sign: float) -> tuple[Any, np.ndarray, bool, list[Any]]:
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as said:
         model, held = rows.fitted(estimator, train), rows.part(test)
         alone = depends_on_batch(model, rows.part(train), sign)
         return model, normality(model, held, sign, alone), alone, said
