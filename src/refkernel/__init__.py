@@ -111,7 +111,12 @@ if not TYPE_CHECKING:  # a type checker would take any name for granted
     def __getattr__(name: str) -> Any:
         """Import a public name on first use, and keep it."""
         if name == "__version__":
-            found = _installed_version()
+            from importlib.metadata import PackageNotFoundError, version
+
+            try:
+                found = version("refkernel")  # as which it was built, from the tags of the repository
+            except PackageNotFoundError:
+                found = "0+unknown"  # the sources are on the path, and nothing is installed
         elif name in _HOME_OF:
             found = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
         elif name in __all__:
@@ -120,13 +125,3 @@ if not TYPE_CHECKING:  # a type checker would take any name for granted
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         globals()[name] = found
         return found
-
-
-def _installed_version() -> str:
-    """The version that the installed package was built as, from the tags of the repository."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("refkernel")
-    except PackageNotFoundError:
-        return "0+unknown"  # the sources are on the path, and nothing is installed

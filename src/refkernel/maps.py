@@ -144,8 +144,7 @@ class ReferenceFit(NestedParams, Kernel):
         """Phi(X), in blocks of rows so that no more than block × m kernel values exist at a time; float32 for float32 input."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        out = np.empty((X.shape[0], self.rank_), dtype=X.dtype)
-        return self.kernel_._products(X, self.references_, self._factor.projection, out)
+        return self.kernel_._products(X, self.references_, self._factor.projection, np.empty((X.shape[0], self.rank_), dtype=X.dtype))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

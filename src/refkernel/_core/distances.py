@@ -94,11 +94,7 @@ MOST_QUERIES, MOST_ROWS = 1000, 50_000  # this many rows, spread evenly, against
 
 
 def neighbour_distances(X: Any, sample_weight: np.ndarray | None = None) -> tuple[float, float]:
-    """Distances to nearest other rows: a typical one, and one that few rows exceed; 0 where all rows are equal.
-
-    The first is the median over rows of the root mean squared distance to the 5 nearest (or all) others, the second the 95 % quantile of
-    the distance to the nearest. Rows that repeat count once, so that neither copies nor weights change them.
-    """
+    """Distances to nearest other rows: a typical one, and one that few exceed (0 if all are equal). Copies and weights change nothing."""
     X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
     X = np.unique(X[_spread(len(X), MOST_ROWS)], axis=0)
     unit = np.abs(X - X[0]).max(initial=0.0)

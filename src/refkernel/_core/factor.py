@@ -101,11 +101,7 @@ class Whitening:
 
     def _rows(self, K_ZR: np.ndarray) -> np.ndarray:
         """Kc_ZR = (K_ZR - 1 mu') J, or K_ZR itself without centring."""
-        if not self.center:
-            return K_ZR
-        rows = K_ZR - self.mu
-        rows -= rows.mean(axis=1, keepdims=True)
-        return rows
+        return centred(K_ZR, self.mu) if self.center else K_ZR
 
     def _solved(self, rows: np.ndarray) -> np.ndarray:
         """rows L'^-1."""
@@ -113,7 +109,7 @@ class Whitening:
 
 
 def centred(K: np.ndarray, mu: np.ndarray) -> np.ndarray:
-    """JKJ for the symmetric K, given its column means. Each row is shifted by its own mean, so that it sums to 0 up to rounding."""
+    """(K - 1 mu') J: JKJ for a symmetric K and its column means. Each row is shifted by its own mean, and sums to 0 up to rounding."""
     Kc = K - mu
     Kc -= Kc.mean(axis=1, keepdims=True)
     return Kc

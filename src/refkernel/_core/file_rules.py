@@ -123,8 +123,7 @@ class Part(Rule):
             return f"is not of the right type: {shown(value)}"
         if self.type is None and not isinstance(value, BaseEstimator | str) and not callable(value):
             return f"is not a kernel: {shown(value)}"
-        missing = missing_attribute(value)
-        if missing and self.fitted:
+        if self.fitted and (missing := missing_attribute(value)):
             return f"lacks {missing}"
         found = getattr(value, "n_features_in_", None)
         return None if found is None or found == sizes.setdefault("d", found) else f"takes {found} features, not {sizes['d']}"
@@ -175,8 +174,7 @@ def missing_attribute(value: Any) -> str | None:
 
 def shown(value: Any) -> str:
     """A value in an error: plain values as they are, others by their type."""
-    text = repr(value) if isinstance(value, str | int | float | bool | None) else type(value).__name__
-    return text[:60]
+    return (repr(value) if isinstance(value, str | int | float | bool | None) else type(value).__name__)[:60]
 
 
 def _fits(expected: int | str, size: int, sizes: dict[str, int]) -> bool:

@@ -161,10 +161,7 @@ def _solve_on(
 
 
 def leave_folds_out(problem: DualProblem, rows: Source, b: np.ndarray, G: np.ndarray, **how: Any) -> LeftOut:
-    """Solve the problem again without folds of its targets, from b and its gradient G; upper bounds grow so that nu stays.
-
-    There are five folds; where targets are many, the first of them are enough.
-    """
+    """Solve the problem again without folds of its targets, from b and its gradient G; upper bounds grow so that nu stays."""
     targets = np.flatnonzero(problem.upper > 0.0)
     folds = [np.sort(targets[part]) for part in np.array_split(np.random.default_rng(0).permutation(targets.size), FOLDS)]
     folds = folds[: -(-ENOUGH_LEFT_OUT // folds[-1].size)]

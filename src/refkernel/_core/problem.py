@@ -110,8 +110,7 @@ class Classifier:
 
     def slack(self, size_of_sums: Any, shortfall: Any, precision: float, noise: Any = 0.0) -> Any:
         """How far below the boundary a score is still inside: rounding, the solver's error, and noise if w = 0."""
-        slack = precision * size_of_sums + self.slope * shortfall
-        return np.maximum(slack, (self.diag_share == 0.0) * noise)
+        return np.maximum(precision * size_of_sums + self.slope * shortfall, (self.diag_share == 0.0) * noise)
 
 
 def joint(classifiers: Sequence[Classifier]) -> Classifier:

@@ -13,8 +13,6 @@ from .validation import target_mask
 
 HOW_TO_PASS_OUTLIERS = "pass y to fit with -1 for the rows of X that are known outliers"
 OUTLIER_SIZES = {"balanced": "min(targets, outliers)", "outliers": "the number of outliers"}  # these need known outliers
-
-
 MOST_DENSE, AT_ONCE = 1 << 27, 1 << 22  # cells of a sparse matrix that are made dense to fit (1 GB), and to score (32 MB)
 
 

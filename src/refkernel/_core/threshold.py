@@ -50,7 +50,7 @@ class ThresholdMixin(OutlierMixin):
             """
             raise NotImplementedError
 
-    def decision_function(self, X: Any, **params: Any) -> np.ndarray:
+    def decision_function(self: Any, X: Any, **params: Any) -> np.ndarray:
         """Compute ``score_samples(X) - offset_``: at least 0 for samples that are accepted.
 
         Parameters
@@ -65,8 +65,7 @@ class ThresholdMixin(OutlierMixin):
         ndarray of shape (n_samples,)
             The decision values.
         """
-        detector: Any = self
-        scores = detector.score_samples(X, **params)  # first: it says whether the detector is fitted
+        scores = self.score_samples(X, **params)  # first: it says whether the detector is fitted
         with np.errstate(over="ignore"):
             return finite_scores(scores - self.offset_)
 
@@ -87,7 +86,7 @@ class ThresholdMixin(OutlierMixin):
         """
         return as_labels(self.decision_function(X, **params) >= 0)
 
-    def fit_predict(self, X: Any, y: npt.ArrayLike | None = None, **params: Any) -> np.ndarray:
+    def fit_predict(self: Any, X: Any, y: npt.ArrayLike | None = None, **params: Any) -> np.ndarray:
         """Fit, and label the training rows. What a threshold promises, it promises for new samples, not for these rows.
 
         Parameters
@@ -104,8 +103,7 @@ class ThresholdMixin(OutlierMixin):
         ndarray of shape (n_samples,)
             +1 for samples that are accepted, -1 for outliers.
         """
-        detector: Any = self
-        return detector.fit(X, y, **params).predict(X)
+        return self.fit(X, y, **params).predict(X)
 
 
 def finite_scores(scores: Any) -> Any:

@@ -40,9 +40,8 @@ def is_from(estimator: Any, package: str) -> bool:
 def sign(estimator: Any, higher_is: str) -> float:
     """+1 if high scores of this detector mean normal samples, -1 if they mean outliers, as PyOD's do."""
     check_choice("higher_is", higher_is, HIGHER_IS)
-    if higher_is == "auto":
-        return -1.0 if is_from(estimator, "pyod") else 1.0
-    return 1.0 if higher_is == "normal" else -1.0
+    is_outlier = is_from(estimator, "pyod") if higher_is == "auto" else higher_is == "outlier"
+    return -1.0 if is_outlier else 1.0
 
 
 def depends_on_batch(model: Any, X: Any, sign: float) -> bool:

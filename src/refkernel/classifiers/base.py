@@ -29,7 +29,7 @@ from ..kernels.base import Kernel, symmetric
 from ..large import as_source, is_source
 from ..large.fit import fit_large, fit_source, has_features, solve_features, takes_over
 from ..references.base import NestedParams
-from .left_out import LeftOutModels, Targets, leave_one_out
+from .left_out import Targets, leave_one_out
 
 COARSE_SLACK = 0.01  # warn when the rounding slack exceeds this share of SVDD's R²
 MOST_FEATURES = 1 << 22  # features that scoring holds at a time: 32 MB, and more work than two threads need
@@ -172,9 +172,7 @@ class OneClassClassifier(ThresholdMixin, NestedParams):
         gap = float(found.gap.max(initial=solution.gap))
         return replace(solution, gap=gap, converged=bool(solution.converged and found.converged.all()))
 
-    def _leave_one_out(self, X: Any, y: Any = None, sample_weight: Any = None) -> LeftOutModels:
-        """Every target of a fitted model left out in turn: kernel, C and known outliers stay as they are (see ``calibration.held_out``)."""
-        return leave_one_out(self, X, y, sample_weight)
+    _leave_one_out = leave_one_out  # kernel, C and known outliers stay as they are (see ``calibration.held_out``)
 
     def _solver(self) -> dict[str, Any]:
         return {"tol": self.tol, "stopping": self.stopping, "max_iter": self.max_iter}
@@ -281,8 +279,7 @@ class OneClassClassifier(ThresholdMixin, NestedParams):
         self.offset_ = float(self.classifier.threshold(solution.rho, solution.quadratic)) - self._slack(solution)
 
     def _slack(self, solution: Solution) -> float:
-        shortfall = solution.shortfall if self.stopping == "relative" else 0.0
-        noise = solution.noise if self.stopping == "relative" else 0.0
+        shortfall, noise = (solution.shortfall, solution.noise) if self.stopping == "relative" else (0.0, 0.0)
         return float(self.classifier.slack(solution.size_of_sums, shortfall, self.kernel_._precision, noise))
 
     def _file_problem(self, sizes: dict[str, int]) -> str | None:

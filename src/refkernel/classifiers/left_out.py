@@ -17,6 +17,7 @@ from .._core.rows import training_rows
 from .._core.solver import WHOLE
 from .._core.threshold import finite_scores
 from .._core.types import MatrixLike
+from .._core.working_set import gradient
 
 COARSE_TOL = 1e-4  # the tolerance of models that only set a threshold: three digits of it are enough
 
@@ -89,12 +90,10 @@ class Targets:
             self.left_out = leave_folds_out(problem, rows, b, G, **{**solver, "tol": max(solver["tol"], COARSE_TOL)})
             self._counts[:] = False
             self._counts[self.left_out.samples] = True
-        found = self.left_out
-        chosen = found.samples
-        Kb = G - problem.p
-        sums, quadratic, moved = Kb.copy(), np.full(b.size, float(b @ Kb)), np.zeros(b.size)
-        sums[chosen], quadratic[chosen], moved[chosen] = found.sums, found.quadratic, found.moved
+        found, Kb = self.left_out, G - problem.p
         self.quadratic = float(b @ Kb)
+        sums, quadratic, moved = Kb.copy(), np.full(b.size, self.quadratic), np.zeros(b.size)
+        sums[found.samples], quadratic[found.samples], moved[found.samples] = found.sums, found.quadratic, found.moved
         self.scores = description.score(sums, rows.diag, quadratic)
         alike = np.ptp(rows.diag) <= SUM_PRECISION * np.abs(rows.diag).max()
         self.comparable = self.scores + description.diag_share * (quadratic - self.quadratic if alike else moved)
@@ -105,7 +104,7 @@ class Targets:
         return lower_quantile(self.comparable[self._counts], self.weight[self._counts], nu)
 
 
-def leave_one_out(model: Any, X: Any, y: Any, sample_weight: Any) -> LeftOutModels:
+def leave_one_out(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> LeftOutModels:
     """The distinct models of a fitted classifier; that of all targets comes first, if a target without weight needs it."""
     check_is_fitted(model)
     X = model._validated(X, model.kernel_, reset=False)
@@ -116,9 +115,7 @@ def leave_one_out(model: Any, X: Any, y: Any, sample_weight: Any) -> LeftOutMode
     b = np.zeros(X.shape[0])
     b[model.support_] = model.dual_coef_[0]
     b = b[used]
-    support = np.flatnonzero(b)
-    G = rows.times(support, b[support]) + problem.p
-    targets = Targets(model, problem, rows, b, G, signed_weight)
+    targets = Targets(model, problem, rows, b, gradient(problem, rows, b), signed_weight)
     found, is_target = targets.left_out, targets.is_target
     first = [b] if is_target.sum() > found.samples.size else []  # of targets without weight
     B, quadratic = np.vstack([*first, found.B]), np.concatenate([[targets.quadratic] * len(first), found.quadratic])

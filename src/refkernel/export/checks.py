@@ -22,8 +22,7 @@ MT19937_WORDS = 624  # the length of a RandomState's key: positions run from 0 t
 def check_model(path: Path, model: Any, metadata: dict[str, Any]) -> None:
     """Raise for the first part of a model that does not fit the rest."""
     for name, part in parts(model):
-        problem = _problem(part)
-        if problem:
+        if problem := _problem(part):
             raise ModelFileError(
                 f"{path} holds a model whose parts do not fit together: {name + '.' if name else ''}{problem}. The file is damaged or "
                 f"forged, or refkernel {metadata['versions'].get('refkernel')}, which saved it, stored models differently: fit it again."
@@ -94,8 +93,7 @@ def _attribute_problem(part: Any) -> str | None:
         return f"{missing} is missing"
     sizes: dict[str, int] = {}
     for name, rule in {**FEATURES, **rules_of(type(part))}.items():
-        problem = rule.problem(held[name], sizes) if name in held else None
-        if problem:
+        if name in held and (problem := rule.problem(held[name], sizes)):
             return f"{name} {problem}"
     across = getattr(type(part), "_file_problem", None)
     return across(part, sizes) if across and not lacking else None

@@ -179,8 +179,7 @@ def _built(file: SealedFile, skops_io: ModuleType, trusted: set[str]) -> Any:
         with ZipFile(buffer, "w") as archive:
             for name, content in entries.items():
                 archive.writestr(name, content)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InconsistentVersionWarning)  # reported above, once, without quoting the file
+        with warnings.catch_warnings(action="ignore", category=InconsistentVersionWarning):  # reported above, without quoting the file
             model = skops_io.loads(buffer.getvalue(), trusted=names)
         check_model(file.path, model, file.metadata)
     return model

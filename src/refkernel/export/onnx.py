@@ -233,8 +233,7 @@ def _conformal(op: Graph, detector: ConformalDetector, X: Node) -> Node:
         if hasattr(step, "_graph_inputs") or not (type(step) in GRAPHS or hasattr(step, "_graph")):
             raise ValueError(f"{type(step).__name__} in a ConformalDetector cannot be converted to ONNX: see to_onnx for what can.")
         X = _graph_of(op, step, X)
-    score = op.Mul(op.Add(X, op.numbers(final.offset_)), op.numbers(held_out.sign))
-    return op.Sub(score, op.numbers(detector.offset_))
+    return op.Sub(op.Mul(op.Add(X, op.numbers(final.offset_)), op.numbers(held_out.sign)), op.numbers(detector.offset_))
 
 
 GRAPHS: dict[type, Callable[[Graph, Any, Node], Node]] = {  # models of kernels, and what builds the graph of each

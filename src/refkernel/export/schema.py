@@ -50,8 +50,7 @@ def check_schema(path: Path, schema: Any, entries: dict[str, bytes], limit: int,
     if type(schema["protocol"]) is not int or schema["protocol"] < OLDEST_PROTOCOL:
         raise ModelFileError(f"{path} uses protocol {schema['protocol']!r} of skops; models use {OLDEST_PROTOCOL} or later.")
     check_size(path, _array_bytes(schema, entries), limit)
-    unknown = sorted(set(unknown_names(schema)) - trusted)
-    if unknown:
+    if unknown := sorted(set(unknown_names(schema)) - trusted):
         raise ModelFileError(
             f"{path} holds {', '.join(unknown)}, which this package does not know to be safe. The file may be malicious; nothing in it was "
             f"run. If you know who made it and that these names belong to the model, use load(path, trusted={unknown!r})."

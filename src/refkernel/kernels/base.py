@@ -52,9 +52,9 @@ class Kernel(QuickParams):
     _vanishes: bool = False  # whether k(x, z) tends to 0 as x moves away from z
     _narrow: bool = False  # whether the width follows the neighbours: most targets then carry weight
     _shares_distances: bool = False  # whether several widths can share one distance matrix, by ``_of_squared_distances``
-    _power_and_scale: tuple[float, float] | None = (
-        None  # (p, s) if k = exp(-Σ_j |x_j - z_j|^p / width), and the width s times the mean of these sums
-    )
+    _of_squared_distances: Callable[[np.ndarray], np.ndarray]  # k(X, Z) from -||x - z||² of each pair, for kernels that share them
+    # (p, s) if k = exp(-Σ_j |x_j - z_j|^p / width), and the width s times the mean of these sums
+    _power_and_scale: tuple[float, float] | None = None
     _precision: float = PRECISION  # the share of their size to which sums agree if added up in another order
 
     def fit(self, X: MatrixLike, y: npt.ArrayLike | None = None, sample_weight: np.ndarray | None = None) -> Self:
@@ -108,9 +108,8 @@ class Kernel(QuickParams):
         ndarray of shape (n,)
             The diagonal of k(X, X).
         """
-        rows: Any = X
-        out = np.empty(rows.shape[0])
-        return in_blocks(lambda _: lambda block: np.diagonal(self(block)), rows, out, DIAGONAL_BLOCK, self._thread_safe)
+        out = np.empty(np.shape(X)[0])
+        return in_blocks(lambda _: lambda block: np.diagonal(self(block)), X, out, DIAGONAL_BLOCK, self._thread_safe)
 
     def _learn(self, rows: TrainingRows, sample_weight: np.ndarray | None, random_state: RandomStateLike) -> None:
         """Set what depends on data: by default nothing, but a user's formula is tried on two rows."""
@@ -135,10 +134,6 @@ class Kernel(QuickParams):
     def _far_features(self) -> np.ndarray | None:
         """Phi of samples far from all data, if the kernel maps all of them to one point; else None."""
         return None
-
-    def _of_squared_distances(self, negative: np.ndarray) -> np.ndarray:
-        """k(X, Z) from -||x - z||² of each pair, for kernels with ``_shares_distances``."""
-        raise NotImplementedError
 
     def _against(self, Z: Any, rows: int) -> Callable[[Any], np.ndarray]:
         """The function X -> [k(X, Z), 1] for at most this many rows of X. A result is valid until the next call."""

@@ -1,5 +1,6 @@
 """Kernels of the inner product of two samples."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,10 +42,7 @@ class _OfProducts(Kernel):
 
     gamma: float | str | None
     coef0: float
-
-    def _formula(self, products: np.ndarray) -> np.ndarray:
-        """The kernel's values from gamma x · z + coef0."""
-        raise NotImplementedError
+    _formula: Callable[[np.ndarray], np.ndarray]  # the kernel's values from gamma x · z + coef0
 
     def _learn(self, rows: TrainingRows, sample_weight: np.ndarray | None, random_state: RandomStateLike) -> None:
         self.gamma_ = as_gamma(self.gamma, rows.X_targets)
@@ -111,8 +109,7 @@ class Sigmoid(_OfProducts):
         self.gamma = gamma
         self.coef0 = coef0
 
-    def _formula(self, products: np.ndarray) -> np.ndarray:
-        return np.tanh(products)
+    _formula = np.tanh
 
 
 def as_gamma(gamma: float | str | None, X: Any) -> float:

@@ -56,8 +56,7 @@ class DaskSource(Source):
         return _sum([work(function, part, start, self.n_columns, given) for part, start, _ in self._filled()])
 
     def apply(self, function: Callable[[np.ndarray], np.ndarray]) -> Any:
-        dtype = np.asarray(function(np.zeros((1, self.n_columns)))).dtype
-        return self._lazy(function, (), dtype)
+        return self._lazy(function, (), np.asarray(function(np.zeros((1, self.n_columns)))).dtype)
 
     def transformed(self, function: Callable[[np.ndarray], np.ndarray], n_columns: int) -> Any:
         return self._lazy(function, (n_columns,), np.dtype(np.float64))

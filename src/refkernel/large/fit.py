@@ -40,8 +40,7 @@ def fit_source(model: Any, source: Source, y: Any, sample_weight: Any, kernel: K
     training, weight = labels.chosen(index).training(X)
     model.n_features_in_ = source.n_columns
     model.kernel_ = kernel._fitted(training, weight[training.targets], model.random_state)
-    drawn = getattr(model.kernel_, "reference_indices_", None)
-    if drawn is not None:
+    if (drawn := getattr(model.kernel_, "reference_indices_", None)) is not None:
         model.kernel_.reference_indices_ = in_source(drawn, index)
     return _fit(model, source, labels.signed(model), X, index, None)
 
@@ -111,15 +110,11 @@ def solve_features(problem: DualProblem, rows: Features, tol: float = 1e-6) -> S
     """As ``_core.solver.solve``, for features in memory."""
     if problem.total >= (1.0 - SUM_PRECISION) * problem.upper.sum():
         return solve(problem, rows, tol=tol)  # every weight is at its bound, so no sample lies on the boundary
-    return solve_held(problem, rows, _start(Rows.of(rows.Phi, rows.diag, problem), problem.total, tol), tol)
-
-
-def _start(rows: Rows, total: float, tol: float) -> Guess:
-    n, r = rows.Phi.shape
+    held, (n, r) = Rows.of(rows.Phi, rows.diag, problem), rows.Phi.shape
     if n <= max(MANY, 8 * r):
-        return cold_start(rows, total)
-    sample = rows.chosen(np.sort(np.random.RandomState(0).choice(n, SAMPLE, replace=False)))
-    return sample_start(sample, total, float(rows.upper.sum()), tol)
+        return solve_held(problem, rows, cold_start(held, problem.total), tol)
+    sample = held.chosen(np.sort(np.random.RandomState(0).choice(n, SAMPLE, replace=False)))
+    return solve_held(problem, rows, sample_start(sample, problem.total, float(held.upper.sum()), tol), tol)
 
 
 def cold_start(rows: Rows, total: float) -> Guess:

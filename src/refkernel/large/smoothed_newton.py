@@ -145,7 +145,10 @@ class Search:
         r = point.w.size
         H[np.arange(r), np.arange(r)] += 1.0
         H[r, r] += SUM_PRECISION * (H[r, r] or 1.0)
-        return -solve_positive(H, gradient)
+        try:
+            return -cho_solve(cho_factor(H, check_finite=False), gradient, check_finite=False)
+        except LinAlgError:  # H is positive definite, but rounding made it singular
+            return -np.linalg.lstsq(H, gradient)[0]
 
     def _value(self, sums: Sums, point: Point) -> float:
         return 0.5 * float(point.w @ point.w) - point.rho * self.total + sums.value
@@ -217,11 +220,3 @@ def solve_held(problem: DualProblem, features: Features, start: Guess, tol: floa
         change_total(b, G, *bounds, total)
         return solve(problem, features, tol=tol, start=b)
     return Solution(b, G, rho, gap, quadratic, scale, size_of_sums, shortfall, best.passes, True, np.inf)
-
-
-def solve_positive(H: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """H^-1 x for a positive definite H, which rounding may have made singular."""
-    try:
-        return cho_solve(cho_factor(H, check_finite=False), x, check_finite=False)
-    except LinAlgError:
-        return np.linalg.lstsq(H, x)[0]

@@ -28,10 +28,7 @@ class Source:
     """Rows in blocks. ``len(source)`` is their number; counting may cost a reading."""
 
     n_columns: int
-
-    def blocks(self) -> Iterator[Block]:
-        """The rows from the first to the last."""
-        raise NotImplementedError
+    blocks: Callable[[], Iterator[Block]]  # the rows from the first to the last
 
     def __len__(self) -> int:
         if not hasattr(self, "_rows"):
@@ -246,20 +243,19 @@ class ParquetSource(Source):
 
     def __init__(self, path: str | Path, columns: Sequence[str] | None = None) -> None:
         import pyarrow.parquet as parquet
+        import pyarrow.types as types
 
         self._files = _parquet_files(Path(path))
         schema = parquet.read_schema(self._files[0])
         self.names = list(columns) if columns is not None else list(schema.names)
-        missing = [name for name in self.names if name not in schema.names]
-        if missing:
+        if missing := [name for name in self.names if name not in schema.names]:
             raise ValueError(f"{self._files[0]} has no column {missing[0]!r}. Its columns: {', '.join(schema.names)}.")
-        texts = [name for name in self.names if not _is_numeric(schema.field(name).type)]
-        if texts:
+        of_numbers = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+        if texts := [name for name in self.names if not any(fits(schema.field(name).type) for fits in of_numbers)]:
             raise ValueError(
                 f"Column {texts[0]!r} of {self._files[0]} holds {schema.field(texts[0]).type}, not numbers. "
                 "Name the numeric columns: rk.sources.open_source(path, columns=[...])."
             )
-
         self.n_columns, self._open = len(self.names), parquet.ParquetFile
 
     def __len__(self) -> int:
@@ -283,9 +279,3 @@ def _parquet_files(path: Path) -> list[Path]:
     if not files:
         raise ValueError(f"The folder {path} holds no file that ends in .parquet or .pq.")
     return files
-
-
-def _is_numeric(kind: Any) -> bool:
-    import pyarrow.types as types
-
-    return types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)

@@ -50,9 +50,8 @@ class ReferenceSet:
 class Samples:
     """Training and test samples of one fold, for matrices of any base kernel (of its reference map if ``reference`` is given).
 
-    References, distances and factorisations are computed once and shared by all kernels; ``reference_sets`` remembers generated references
-    from fold to fold. Known outliers that ``repel`` follow the targets. If ``far``, a test sample far from all references follows the
-    others.
+    ``reference_sets`` remembers generated references from fold to fold. Known outliers that ``repel`` follow the targets. If ``far``, a
+    test sample far from all references follows the others.
     """
 
     def __init__(

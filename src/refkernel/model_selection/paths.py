@@ -104,25 +104,26 @@ def solve_formulations(K: np.ndarray, formulations: Sequence[Formulation], outli
     K = np.ascontiguousarray(K, dtype=np.float64)
     if not math.isfinite(K.sum()):
         raise ValueError("The kernel overflows or is NaN on the training samples. Scale the data first, for example with TargetScaler.")
-    plan = _plan(tuple(formulations), K.shape[1] - outliers, outliers)
-    path = solve_path(K, plan.families, outliers)
+    families, *plan = _plan(tuple(formulations), K.shape[1] - outliers, outliers)
     margin = np.array([negative_margin(k.diagonal()[:-outliers]) for k in K]) if outliers else np.zeros(len(K))
-    return SolvedPaths(plan, path, outliers, margin)
+    return SolvedPaths(solve_path(K, families, outliers), outliers, margin, *plan)
 
 
 @dataclass(frozen=True)
 class SolvedPaths:
-    """The solutions of some formulations on a stack of s kernels, and what follows from them."""
+    """The solutions of some formulations on a stack of s kernels, and what follows from them; see ``_plan``."""
 
-    plan: "_Plan"
     path: Solution
     outliers: int
     margin: np.ndarray
+    each: Any
+    noisy: np.ndarray
+    places: list[np.ndarray]
 
     def decisions(self, K_test: np.ndarray, diag_test: np.ndarray, precision: float = PRECISION) -> list[np.ndarray]:
         """Decision values (s, len(values), t) of test samples for each formulation, as the estimators' ``decision_function``."""
-        path, each = self.path, self.plan.each
-        slack = each.slack(path.size_of_sums, path.shortfall, precision, np.where(self.plan.noisy, path.noise, 0.0))
+        path, each = self.path, self.each
+        slack = each.slack(path.size_of_sums, path.shortfall, precision, np.where(self.noisy, path.noise, 0.0))
         if self.outliers:
             repelled = (path.b[:, :, -self.outliers :] < 0).any(axis=2)
             slack = np.where(repelled, 0.5 * self.margin[:, None], slack)
@@ -140,26 +141,16 @@ class SolvedPaths:
     @property
     def degenerate(self) -> np.ndarray:
         """Whether decision values are noise (s × values), for a single formulation."""
-        return self._in_order(self.path.is_zero & self.plan.noisy)[0]
+        return self._in_order(self.path.is_zero & self.noisy)[0]
 
     def _in_order(self, found: np.ndarray) -> list[np.ndarray]:
         """Cut into formulations, with values in the order in which the user gave them."""
-        return [found[:, places] for places in self.plan.places]
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """The problems of some formulations. Where ``noisy``, decisions may be noise; ``places`` are the numbers of each formulation's."""
-
-    families: list[Family]
-    each: Any
-    noisy: np.ndarray
-    places: list[np.ndarray]
+        return [found[:, places] for places in self.places]
 
 
 @functools.lru_cache(maxsize=1024)
-def _plan(formulations: tuple[Formulation, ...], n: int, outliers: int) -> "_Plan":
-    """The problems of these formulations for n targets, sorted so that each starts from its neighbour's solution."""
+def _plan(formulations: tuple[Formulation, ...], n: int, outliers: int) -> tuple[list[Family], Any, np.ndarray, list[np.ndarray]]:
+    """The problems for n targets, sorted so that each starts from its neighbour's solution; where decisions may be noise; their places."""
     families, places, begin = [], [], 0
     for f in formulations:
         if f.parameter == "nu":
@@ -173,4 +164,4 @@ def _plan(formulations: tuple[Formulation, ...], n: int, outliers: int) -> "_Pla
         begin += bounds.size
     libsvm = np.concatenate([np.full(len(f.values), f.stopping == "libsvm") for f in formulations])
     each = joint([CLASSIFIERS[f.classifier] for f in formulations for _ in f.values])
-    return _Plan(families, each, (each.diag_share == 0.0) & ~libsvm, places)
+    return families, each, (each.diag_share == 0.0) & ~libsvm, places

@@ -123,8 +123,7 @@ def with_made_up(task: Any, splits: list[Any], source: Any, estimator: Any, rand
     X: Any = task.X if hasattr(task.X, "iloc") else np.asarray(task.X)
     y = task.y
     n = total = len(X)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the refit repeats them
+    with warnings.catch_warnings(action="ignore"):  # the refit repeats them
         target_mask(X, y)  # raises for labels that mark nothing
     source = as_pseudo_outliers(source)
     seeds = random_state.randint(np.iinfo(np.int32).max, size=len(splits))

@@ -281,8 +281,7 @@ def _report_failures(rows: list[list[Rows]]) -> None:
 
 def _warn_about_doubts(doubts: list[str]) -> None:
     """Give one warning for everything that fits of the candidates would warn about."""
-    counts = Counter(name for text in doubts for name in text.split(", ") if name)
-    if counts:
+    if counts := Counter(name for text in doubts for name in text.split(", ") if name):
         worst = "degenerate" if "degenerate" in counts else next(name for name in DOUBTS if name in counts)
         found = ", ".join(f"{counts[name]} as {name!r}" for name in DOUBTS if name in counts)
         message = f"Of {len(doubts)} candidates, a fit would warn about {found}: see cv_results_['doubts']."

@@ -238,11 +238,6 @@ def known_outliers(rows: TrainingRows) -> np.ndarray:
     return rows.outliers
 
 
-def float_rows(rows: TrainingRows, indices: np.ndarray) -> Any:
-    """Training rows in double precision, sparse if X is."""
-    return rows.X[indices].astype(np.float64)
-
-
 def kernel_matrix(kernel: Kernel | str, X: Any) -> np.ndarray:
     """K of a kernel resolved on X; "rbf" is the RBF kernel whose sigma² is the mean squared distance."""
     if not isinstance(kernel, Kernel) and not (isinstance(kernel, str) and kernel == "rbf"):

@@ -6,11 +6,12 @@ import numpy as np
 from scipy.linalg import eigvalsh
 from sklearn.base import clone
 
+from .._core.factor import centred
 from .._core.rows import TrainingRows
 from .._core.threads import one_blas_thread
 from .._core.validation import check_positive, is_number
 from ..kernels import Kernel
-from .base import NAMES, References, Strategy, float_rows, kernel_matrix
+from .base import NAMES, References, Strategy, kernel_matrix
 from .strategies import FarthestFirst, KMeans, LeverageScores, Negatives, Normal, NormalLike, Pushed, Shell, Subset, Training, Uniform
 
 SPECTRUM_ROWS = 1000  # rows whose kernel matrix shows how fast the spectrum decays: 8 MB, and a tenth of a second
@@ -56,7 +57,10 @@ class Auto(Strategy):
         check_positive("most", self.most)
         check_positive("memory", self.memory)
         n = rows.targets.size
-        k = self._leading(float_rows(rows, _some(rows.targets, SPECTRUM_ROWS, random_state)))
+        K = kernel_matrix(self.kernel, rows.X[_some(rows.targets, SPECTRUM_ROWS, random_state)].astype(np.float64))
+        with one_blas_thread():
+            lam = np.maximum(eigvalsh(centred(K, K.mean(axis=0))), 0.0)[::-1]
+        k = int(np.searchsorted(np.cumsum(lam), self.explained * lam.sum())) + 1
         share = f"{k} eigenvalues make up {100 * self.explained:g} % of the spectrum"
         wishes = {
             share: max(PER_EIGENVALUE * k, FEWEST),
@@ -68,14 +72,6 @@ class Auto(Strategy):
         pool = TrainingRows(rows.X, _some(rows.targets, CLUSTERED_ROWS, random_state), rows.outliers)
         m = min(wishes[why], pool.targets.size)
         return replace(KMeans(m).draw(pool, random_state), note=f"{m} references: {why}")
-
-    def _leading(self, X: np.ndarray) -> int:
-        """The number of leading eigenvalues that make up the share."""
-        K = kernel_matrix(self.kernel, X)
-        K = K - K.mean(axis=0)
-        with one_blas_thread():
-            lam = np.maximum(eigvalsh(K - K.mean(axis=1)[:, None]), 0.0)[::-1]
-        return int(np.searchsorted(np.cumsum(lam), self.explained * lam.sum())) + 1
 
 
 def _some(pool: np.ndarray, count: int, random_state: np.random.RandomState) -> np.ndarray:
@@ -107,23 +103,21 @@ NEGATIVES_OPTIONS = {
 }
 """The follow-up's nine ways to choose references with all known outliers."""
 
-NAMES.update(
-    {
-        "auto": Auto(),
-        "training": Training(),
-        "subset": Subset(),
-        "normal": Normal(),
-        "negatives": Negatives(),
-        "kmeans": KMeans(),
-        "leverage": LeverageScores(),
-        "farthest": FarthestFirst(),
-        "uniform": Uniform(),
-        "shell": Shell(),
-        "normal_like": NormalLike(),
-        **{f"case{number}": strategy for number, strategy in CASES.items()},
-        **{f"negatives{number}": strategy for number, strategy in NEGATIVES_OPTIONS.items()},
-    }
-)
+NAMES |= {
+    "auto": Auto(),
+    "training": Training(),
+    "subset": Subset(),
+    "normal": Normal(),
+    "negatives": Negatives(),
+    "kmeans": KMeans(),
+    "leverage": LeverageScores(),
+    "farthest": FarthestFirst(),
+    "uniform": Uniform(),
+    "shell": Shell(),
+    "normal_like": NormalLike(),
+    **{f"case{number}": strategy for number, strategy in CASES.items()},
+    **{f"negatives{number}": strategy for number, strategy in NEGATIVES_OPTIONS.items()},
+}
 
 
 def case(number: int) -> Strategy:

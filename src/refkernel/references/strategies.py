@@ -10,7 +10,7 @@ from .._core.distances import moderate
 from .._core.rows import TrainingRows
 from .._core.validation import check_choice, check_positive, is_number
 from ..kernels import Kernel
-from .base import References, Size, Sized, Strategy, float_rows, generated, kernel_matrix, known_outliers, members, with_size
+from .base import References, Size, Sized, Strategy, generated, kernel_matrix, known_outliers, members, with_size
 
 SCORED_TARGETS = 4000  # leverage scores need the targets' kernel matrix and its inverse: 128 MB each for this many, and a few seconds
 CLUSTERING_STEPS = 30  # A few thousand samples need fewer steps; on 100,000, ten times as many lower the squared distances by only 0.6 %
@@ -35,8 +35,7 @@ class Subset(Sized):
     """A random part of the target training samples, drawn without replacement (Nyström)."""
 
     def draw(self, rows: TrainingRows, random_state: np.random.RandomState) -> References:
-        m = self._count(rows, rows.targets)
-        return members(rows, np.sort(random_state.choice(rows.targets, m, replace=False)))
+        return members(rows, np.sort(random_state.choice(rows.targets, self._count(rows, rows.targets), replace=False)))
 
 
 @with_size
@@ -77,7 +76,7 @@ class LeverageScores(Sized):
         if pool.size > SCORED_TARGETS:
             pool, kind = random_state.choice(pool, SCORED_TARGETS, replace=False), f"targets (scored: a random part of {pool.size})"
         m = self._count(rows, pool, kind)
-        scores = leverage_scores(kernel_matrix(self.kernel, float_rows(rows, pool)), self.ridge)
+        scores = leverage_scores(kernel_matrix(self.kernel, rows.X[pool].astype(np.float64)), self.ridge)
         with np.errstate(divide="ignore"):  # a target with score 0 comes last
             arrivals = random_state.standard_exponential(pool.size) / scores  # the first is i with probability l_i / sum(l)
         return members(rows, np.sort(pool[np.argsort(arrivals)[:m]]))
@@ -89,7 +88,7 @@ class FarthestFirst(Sized):
 
     def draw(self, rows: TrainingRows, random_state: np.random.RandomState) -> References:
         m = self._count(rows, rows.targets)
-        X = moderate(float_rows(rows, rows.targets))[0]
+        X = moderate(rows.X[rows.targets].astype(np.float64))[0]
         X = X if sp.issparse(X) else X - X.mean(axis=0)  # distances from inner products then lose no digits
         norms = row_norms(X, squared=True)
         nearest = np.full(rows.targets.size, np.inf)
@@ -119,8 +118,7 @@ class Normal(Strategy):
 
     def draw(self, rows: TrainingRows, random_state: np.random.RandomState) -> References:
         check_positive("scale", self.scale)
-        shape = (rows.count(self.size), rows.X.shape[1])
-        return generated(self.scale * random_state.standard_normal(shape))
+        return generated(self.scale * random_state.standard_normal((rows.count(self.size), rows.X.shape[1])))
 
 
 @with_size
@@ -224,7 +222,7 @@ class KMeans(Sized):
         from sklearn.cluster import KMeans as Clustering  # imported here, so that importing refkernel stays fast
 
         clusters = Clustering(n_clusters=self._count(rows, rows.targets), n_init=1, max_iter=CLUSTERING_STEPS, random_state=random_state)
-        X, unit = moderate(float_rows(rows, rows.targets))
+        X, unit = moderate(rows.X[rows.targets].astype(np.float64))
         return generated(clusters.fit(X).cluster_centers_ * unit)
 
 
@@ -251,7 +249,7 @@ def _dense(rows: TrainingRows, indices: np.ndarray, name: str) -> np.ndarray:
             f"{name} measures every feature and does not take sparse X. Pass X.toarray(), or use references that take sparse X: "
             "Subset, KMeans, LeverageScores, FarthestFirst."
         )
-    return float_rows(rows, indices)
+    return rows.X[indices].astype(np.float64)
 
 
 def _mean_and_std(X: np.ndarray, ddof: int) -> tuple[np.ndarray, np.ndarray]:

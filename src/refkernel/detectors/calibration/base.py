@@ -1,7 +1,7 @@
 """What detectors with a calibration set have in common: p-values, discoveries at a false-discovery rate, other calibration rows."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -78,6 +78,8 @@ class SelectMixin(ThresholdMixin):
     def _wish(self) -> tuple:                    # the rate to keep, and with which confidence
     """
 
+    _wish: Callable[[], tuple[float, float | None]]
+
     @property
     def groups_(self) -> dict[str, Promise | None]:
         """What each group of ``fit(X, groups=…)`` is promised; None for groups of too few rows, which share the common threshold."""
@@ -87,9 +89,6 @@ class SelectMixin(ThresholdMixin):
         group, (rate, confidence) = calibrating(self).group, self._wish()
         count, needed = np.bincount(group[group >= 0], minlength=len(names)).tolist(), needed_samples(rate, confidence)
         return {name: promise(n, rate, confidence) if n >= needed else None for name, n in zip(names, count, strict=True)}
-
-    def _wish(self) -> tuple[float, float | None]:
-        raise NotImplementedError
 
     def _group_numbers(self, groups: Any, count: int) -> np.ndarray:
         """The number of each row's group; -1 for one that was not in ``fit``."""
@@ -117,8 +116,7 @@ class SelectMixin(ThresholdMixin):
         of_row = names[rows]
         self.group_names_ = np.array(sorted(set(names) - {""}), dtype=object)
         self.calibration_groups_ = self._group_numbers(of_row, len(of_row)) if len(self.group_names_) else np.full(len(rows), -1)
-        few = [name for name, kept in self.groups_.items() if kept is None]
-        if few:
+        if few := [name for name, kept in self.groups_.items() if kept is None]:
             rate, needed = self._wish()[0], needed_samples(*self._wish())
             warnings.warn(
                 f"Groups with fewer than the {needed} calibration rows that a rate of {100 * rate:.3g} % needs take the threshold of all "
@@ -188,8 +186,7 @@ class SelectMixin(ThresholdMixin):
         """
         detector: Any = self
         held, outliers = calibrating(self), np.unique(np.asarray(rows, dtype=np.intp))
-        absent = np.setdiff1d(outliers, held.indices[held.indices >= 0])
-        if absent.size:
+        if (absent := np.setdiff1d(outliers, held.indices[held.indices >= 0])).size:
             raise ValueError(f"Row {absent[0]} does not calibrate this detector. with_outliers takes row numbers that rk.suspects lists.")
         return detector._calibrated_on(held.some(~np.isin(held.indices, outliers)))
 
@@ -223,17 +220,15 @@ class CalibratedMixin(SelectMixin):
 
     calibration_: np.ndarray
 
-    def p_values(self, X: Any, groups: Any = None) -> np.ndarray:
+    def p_values(self: Any, X: Any, groups: Any = None) -> np.ndarray:
         if groups is None and is_source(X):
             return as_source(X).apply(self.p_values)
-        detector: Any = self
-        return self.p_values_of(np.asarray(detector.score_samples(X)), groups)
+        return self.p_values_of(np.asarray(self.score_samples(X)), groups)
 
-    def decision_function(self, X: Any, groups: Any = None) -> np.ndarray:  # type: ignore[override]
+    def decision_function(self: Any, X: Any, groups: Any = None) -> np.ndarray:  # type: ignore[override]
         if groups is None:
             return super().decision_function(X)
-        detector: Any = self
-        scores = np.asarray(detector.score_samples(X))
+        scores = np.asarray(self.score_samples(X))
         with np.errstate(over="ignore"):
             return finite_scores(scores - self._offsets(groups, len(scores)))
 
@@ -270,9 +265,8 @@ class CalibratedMixin(SelectMixin):
         indices, group = (getattr(self, name, np.full(n, -1)) for name in ("calibration_indices_", "calibration_groups_"))
         return Calibrating(self.calibration_, indices, np.zeros(n, dtype=np.intp), group)
 
-    def _judged(self, X: Any, draws: np.ndarray, groups: Any = None) -> tuple[np.ndarray, ...]:
-        detector: Any = self
-        scores = detector.score_samples(X)
+    def _judged(self: Any, X: Any, draws: np.ndarray, groups: Any = None) -> tuple[np.ndarray, ...]:
+        scores = self.score_samples(X)
         labels = as_labels(scores >= self._offsets(groups, len(scores)))
         return scores, np.zeros(len(scores)), self.p_values_of(scores, groups), labels
 

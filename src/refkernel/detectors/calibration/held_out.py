@@ -76,9 +76,7 @@ class Rows:
     def exactly_left_out(self, model: Any) -> HeldOut:
         """Leave out every target in turn, by the fitted model's own method."""
         rows = np.union1d(self.calibrating, self.always)
-        X, weight = self.part(rows), self._weights(rows).get("sample_weight")
-        y = next(iter(self._labels(rows)), None)
-        return model._leave_one_out(X, y, weight)
+        return model._leave_one_out(self.part(rows), *self._labels(rows), **self._weights(rows))
 
     def _labels(self, rows: np.ndarray) -> tuple[np.ndarray, ...]:
         return (np.where(np.isin(rows, self.always), -1, 1),) if self.always.size else ()
@@ -109,8 +107,7 @@ def by_folds(estimator: Any, rows: Rows, folds: Sequence[Any], sign: float, n_jo
 
 
 def _fold(estimator: Any, rows: Rows, train: np.ndarray, test: np.ndarray, sign: float) -> tuple[Any, np.ndarray, bool, list[Any]]:
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as said:
         model, held = rows.fitted(estimator, train), rows.part(test)
         alone = depends_on_batch(model, rows.part(train), sign)
         return model, normality(model, held, sign, alone), alone, said

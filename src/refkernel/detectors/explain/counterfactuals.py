@@ -241,16 +241,14 @@ def _levels(cells: np.ndarray, decide: Decide, normal: Normal, name: str) -> lis
     levels, found = np.array(normal.levels, dtype=object), []
     decisions = decide(np.arange(len(cells)), np.tile(levels, (len(cells), 1)))
     for place, (cell, mine) in enumerate(zip(cells.tolist(), decisions, strict=True)):
-        accepted = tuple(levels[i] for i in np.argsort(-mine, kind="stable") if mine[i] >= 0)
-        if accepted:
+        if accepted := tuple(levels[i] for i in np.argsort(-mine, kind="stable") if mine[i] >= 0):
             found.append((place, 1.0, Change(name, cell, accepted[0], levels=accepted, combination=cell in normal.levels)))
     return found
 
 
 def _normals(model: Any, names: list[str], ranges: Mapping[str, Any]) -> list[Normal]:
     """What is normal for each column: what was passed, and otherwise what the model keeps."""
-    unknown = [name for name in ranges if name not in names]
-    if unknown:
+    if unknown := [name for name in ranges if name not in names]:
         raise ValueError(f"ranges names {unknown[0]!r}, which is not one of the {len(names)} columns.")
     kept = [] if all(name in ranges for name in names) else normals_of_model(model)
     return [_given(name, ranges[name]) if name in ranges else kept[number] for number, name in enumerate(names)]

@@ -215,8 +215,7 @@ class Explainer:
 
     def explain(self, X: Any, *, groups: Mapping[str, Sequence[Any]] | None = None, method: str = "auto") -> Explanation:
         """Explain as :func:`explain` does, without cells and what is normal in them."""
-        inside = [Explainer(make_pipeline(*self._before, model)) for model in models_inside(self._final)]
-        if inside:
+        if inside := [Explainer(make_pipeline(*self._before, model)) for model in models_inside(self._final)]:
             found = [each.explain(X, groups=groups, method=method) for each in inside]
             values, baseline = (np.mean([getattr(each, name) for each in found], axis=0) for name in ("values", "baseline"))
             return replace(found[0], values=values, baseline=float(baseline))
@@ -297,8 +296,7 @@ def _features(columns: list[str], groups: Mapping[str, Sequence[Any]]) -> tuple[
             if number in taken:
                 raise ValueError(f"Column {columns[number]} is in the groups {taken[number]!r} and {name!r}: it can be in one only.")
             taken[number] = label[number] = str(name)
-    clash = [name for name in groups if name in {columns[number] for number in range(len(columns)) if number not in taken}]
-    if clash:
+    if clash := [name for name in groups if name in {columns[number] for number in range(len(columns)) if number not in taken}]:
         raise ValueError(f"The group {clash[0]!r} has the name of a column that is not in it. Choose another name.")
     names = tuple(dict.fromkeys(label))
     if not groups and len(names) < len(columns):  # columns that share a name are features of their own

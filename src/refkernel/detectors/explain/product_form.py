@@ -14,6 +14,7 @@ from ...kernels import RBF, Laplacian, Linear, Product, Scaled, Sum
 from ...maps import ReferenceFit
 from ..residual import ReferenceResidual
 from .normal import dense
+from .reasons import by_feature
 
 WHAT_WORKS = (
     "Explanations need kernels that are products over features: RBF, Laplacian, their products, sums and multiples, and reference kernels "
@@ -70,9 +71,7 @@ class ProductForm:
 
     def _added(self, X: np.ndarray, feature: np.ndarray, count: int, sums: Loop, pairs: Loop, rule: tuple[Any, ...]) -> np.ndarray:
         X = X / self.unit
-        terms = self.linear * X + self.curvature * X**2
-        phi = np.zeros((len(X), count))
-        np.add.at(phi.T, feature, terms.T)
+        phi = by_feature(self.linear * X + self.curvature * X**2, feature, count)
         products = (np.ascontiguousarray(self.centres.T), self.rate, feature)
 
         def add(start: int, stop: int) -> None:

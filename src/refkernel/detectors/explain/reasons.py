@@ -124,7 +124,7 @@ class Comparison:
             block = X[start : start + BLOCK]
             nearest = negative_squared_distances(block, rows).argmax(axis=1)
             Z = rows[nearest]
-            order = np.argsort(-_by_feature(np.square(block - Z), feature, count), axis=1, kind="stable")
+            order = np.argsort(-by_feature(np.square(block - Z), feature, count), axis=1, kind="stable")
             for compared in order[:, :most].T:
                 changed = np.where(feature == compared[:, None], block, Z)
                 values[start + np.arange(len(block)), compared] = self._final.score_samples(changed) - scores[nearest]
@@ -140,13 +140,13 @@ class Comparison:
                 block = mine[start : start + BLOCK]
                 Z = self._comparable(X[block])
                 nearest = self._kept[negative_squared_distances(Z * weight, self._kept * weight).argmax(axis=1)]
-                away = _by_feature(np.abs(Z - nearest), feature, int(feature.max()) + 1)
+                away = by_feature(np.abs(Z - nearest), feature, int(feature.max()) + 1)
                 away[:, number] = -1.0
                 found[block] = away[:, :count].argmax(axis=1)
         return found
 
 
-def _by_feature(values: np.ndarray, feature: np.ndarray, count: int) -> np.ndarray:
+def by_feature(values: np.ndarray, feature: np.ndarray, count: int) -> np.ndarray:
     """The values of columns, added up by features (rows × count)."""
     total = np.zeros((len(values), count))
     np.add.at(total.T, feature, values.T)
