@@ -114,11 +114,16 @@ def read_rows(folder: StrPath, command: str, columns: Iterable[str], **options: 
 def _new(settings: dict[str, Any]) -> dict[str, Any]:
     """What run.json says of a new run."""
     packages = ("refkernel", "numpy", "scipy", "scikit-learn", "numba")
+    try:  # in a checkout
+        found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=Path(__file__).parent, check=True)
+        commit = found.stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        commit = None
     return {
         "settings": settings,
         "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
         "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
-        "commit": _commit(),
+        "commit": commit,
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
 
@@ -130,8 +135,7 @@ def _continued(path: Path, settings: dict[str, Any]) -> dict[str, Any]:
         before = run["settings"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ResultsError(f"{path} is damaged or missing: {error}. {ELSEWHERE}, or delete this one.") from error
-    changed = [f"{name} {before.get(name)!r} -> {now!r}" for name, now in settings.items() if before.get(name) != now]
-    if changed:
+    if changed := [f"{name} {before.get(name)!r} -> {now!r}" for name, now in settings.items() if before.get(name) != now]:
         raise ResultsError(f"{path.parent} holds a run with other settings ({'; '.join(changed)}). {ELSEWHERE}.")
     return run
 
@@ -146,18 +150,8 @@ def _finished_units(path: Path, units: Sequence[Any], size: int, columns: Sequen
     if done > len(units):
         raise ResultsError(f"{path} holds more rows than this run would write. {ELSEWHERE}, or delete this one.")
     for number, row in enumerate(csv.DictReader(complete[: 1 + done * size])):
-        key = units[number // size].key
-        if None in row.values() or any(row[name] != str(value) for name, value in key.items()):
+        if None in row.values() or any(row[name] != str(value) for name, value in units[number // size].key.items()):
             raise ResultsError(f"{path} is damaged at line {number + 2}. {ELSEWHERE}, or delete that line and all after it.")
     if len(lines) > 1 + done * size:
         write_text(path, "".join(complete[: 1 + done * size]))
     return done
-
-
-def _commit() -> str | None:
-    """The commit of the checkout that this file is in, if it is in one."""
-    try:
-        found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=Path(__file__).parent, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return found.stdout.strip()

@@ -115,7 +115,7 @@ def promises(rows: pd.DataFrame) -> pd.DataFrame:
         slack = 200 * np.sqrt(p * (1 - p) * (1 / tables["n_train"] + 1 / (tables["n_test"] - tables["outliers"])))
         found.append((name, wish, rejected.mean(), missed.mean(), int((missed <= slack).sum()), len(tables), rejected[missed.idxmax()]))
     names = ["method", "wish", "mean", "missed", "near", "tables", "worst"]
-    return pd.DataFrame(found, columns=names).sort_values("missed", kind="stable").reset_index(drop=True)
+    return pd.DataFrame(found, columns=names).sort_values("missed", kind="stable", ignore_index=True)
 
 
 def failures(rows: pd.DataFrame) -> list[tuple[str, str, int]]:

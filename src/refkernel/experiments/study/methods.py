@@ -58,8 +58,7 @@ def kernel_methods() -> list[Method]:
     for name in STRATEGIES:
         known = ALL if name in WITH_OUTLIERS else "0"
         found += [Method("svdd", name, known), Method("ocsvm", name, known), Method("svddneg", name, ALL)]
-        if name != "base":
-            found.append(Method("esvdd", name, known))
+        found += [Method("esvdd", name, known)] if name != "base" else []
     return found + [Method(*pair, str(count)) for count in COUNTS for pair in CURVES]
 
 

@@ -56,8 +56,7 @@ def against(means: pd.DataFrame, classifier: str, references: str, grid: str) ->
 
 def averages(means: pd.DataFrame) -> pd.DataFrame:
     """Average over tasks of every method, best first."""
-    table = means.mean().rename("gmean").reset_index()
-    return table.sort_values("gmean", ascending=False, kind="stable").reset_index(drop=True)
+    return means.mean().rename("gmean").reset_index().sort_values("gmean", ascending=False, kind="stable", ignore_index=True)
 
 
 def ranks(means: pd.DataFrame, grid: str) -> pd.Series | None:

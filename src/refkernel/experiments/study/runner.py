@@ -65,8 +65,7 @@ def run_unit(unit: Unit, settings: Settings, data_dir: StrPath | None = None) ->
         data = load_task(unit.task, unit.split, splits=settings.splits, data_dir=data_dir)
         parts, clock = _parts(unit, data), Clock()
         rows = [*_kernel_rows(parts, clock), *_baseline_rows(parts, clock)]
-    facts = {**unit.key, "seed": int(unit.seeds[0])}
-    return [{**row, **facts} for row in rows], clock.stages
+    return [{**row, **unit.key, "seed": int(unit.seeds[0])} for row in rows], clock.stages
 
 
 def _parts(unit: Unit, data: Split) -> list[Part]:
@@ -132,8 +131,7 @@ def _decisions(part: Part, references: str, count: str, classifiers: set[str], c
     spaces = [samples.whole(kernel) for kernel in FINE_KERNELS]
     K_ZZ = np.stack([K for K, _ in spaces])
     found: dict[str, np.ndarray] = {}
-    plain = [c for c in ("svdd", "ocsvm") if c in classifiers]
-    if plain:
+    if plain := [c for c in ("svdd", "ocsvm") if c in classifiers]:
         found |= dict(zip(plain, _paths(K_ZZ, n, n + q, plain), strict=True))
         clock.lap("solving")
     if "svddneg" in classifiers:  # n targets attract, the next q samples repel
