@@ -21,16 +21,8 @@ group = typer.Typer(no_args_is_help=False)
 app.add_typer(group, name="reproduce")
 
 
-class Splits(StrEnum):
-    embedded = "embedded"
-    authors = "authors"
-
-
-class Solver(StrEnum):
-    article = "article"
-    exact = "exact"
-
-
+Splits = StrEnum("Splits", {"embedded": "embedded", "authors": "authors"})
+Solver = StrEnum("Solver", {"article": "article", "exact": "exact"})
 SplitsOption = Annotated[Splits, typer.Option(help="Our splits of embedded data (10 tasks), or the authors' (14).")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder with the authors' .mat files.")]
 Tasks = Annotated[str, typer.Option(help="Tasks, separated by commas; all by default.")]

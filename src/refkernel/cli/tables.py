@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import warnings
 from dataclasses import replace
 from hashlib import file_digest
 from pathlib import Path
@@ -14,7 +15,7 @@ from .._core.files import write_text
 from .._core.text import counted
 from ..exceptions import _printable
 from .shared import app, as_output, clear_errors, console, errors, names, progress_bar, say, shown, table_command
-from .words import identity, model_notes, notes_for_warnings, operation, print_fit, print_notes, print_pairs, print_score
+from .words import identity, model_notes, operation, print_fit, print_notes, print_pairs, print_score
 
 if TYPE_CHECKING:
     from ..tabular.readers import ReadOptions
@@ -174,8 +175,10 @@ def score(
             check_writable(summary_json, data, goal, model)
         saved = load_table_model(model)
         if false_alarm_rate is not None:
-            with notes_for_warnings():
+            with warnings.catch_warnings(record=True) as caught:  # said as notes, without the place in the code
+                warnings.simplefilter("always", UserWarning)
                 saved = replace(saved, model=saved.model.with_false_alarm_rate(false_alarm_rate))
+            print_notes(dict.fromkeys(str(warning.message) for warning in caught))
         table = saved.open(data, options)
         saved = replace(saved, marks=table.marks)
         watch, alarms = Watch(saved, labels_for(saved, table.names, target_column, target), worst), None
@@ -274,8 +277,7 @@ def report(
         raise ValueError(f"{model} is a folder; a model file is needed. Of a run: refkernel reproduce report.")
     from ..tabular.scoring import load_table_model
 
-    saved = load_table_model(model)
-    _write_report(saved, data, out, options, features=names(features), target_column=target_column, target=target)
+    _write_report(load_table_model(model), data, out, options, features=names(features), target_column=target_column, target=target)
 
 
 def _write_report(saved: Any, data: Path | None, out: Path, options: "ReadOptions", **choices: Any) -> None:

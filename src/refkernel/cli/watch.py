@@ -91,8 +91,7 @@ def review(
             check_writable(out, state, *([anomalies] if anomalies else []))
         numbers = list[Any]()
         if anomalies is not None:
-            table = open_table(anomalies, ReadOptions())
-            if ROW not in table.names:
+            if ROW not in (table := open_table(anomalies, ReadOptions())).names:
                 raise ValueError(f"{anomalies} has no column {ROW}. Pass the rows of the file of refkernel watch that were anomalies.")
             numbers = [cell for block in table.blocks() for cell in block[ROW]]
         with _alone(state):

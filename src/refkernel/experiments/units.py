@@ -100,8 +100,7 @@ def read_rows(folder: StrPath, command: str, columns: Iterable[str], **options: 
     """The data frame of rows that ``refkernel command`` wrote into a folder, checked for these columns; ``options`` go to pandas."""
     import pandas as pd  # only reading needs it
 
-    path = Path(folder) / ROWS
-    if not path.is_file():
+    if not (path := Path(folder) / ROWS).is_file():
         raise FileNotFoundError(f"{path} does not exist. Run `refkernel {command} --out {folder}` first, or name another folder.")
     rows = pd.read_csv(path, **options)
     if missing := [name for name in columns if name not in rows]:
@@ -146,8 +145,7 @@ def _finished_units(path: Path, units: Sequence[Any], size: int, columns: Sequen
     complete = [line for line in lines if line.endswith("\n")]
     if not complete or complete[0].strip() != ",".join(columns):
         raise ResultsError(f"{path} does not begin with the columns of this version. {ELSEWHERE}, or delete this one.")
-    done = (len(complete) - 1) // size
-    if done > len(units):
+    if (done := (len(complete) - 1) // size) > len(units):
         raise ResultsError(f"{path} holds more rows than this run would write. {ELSEWHERE}, or delete this one.")
     for number, row in enumerate(csv.DictReader(complete[: 1 + done * size])):
         if None in row.values() or any(row[name] != str(value) for name, value in units[number // size].key.items()):

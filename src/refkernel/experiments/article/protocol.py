@@ -91,7 +91,7 @@ class Settings:
             raise ValueError(f"splits-count={self.splits_count}: there are {N_SPLITS} splits, choose 1 to {N_SPLITS}.")
         if self.repeats < 1:
             raise ValueError(f"repeats={self.repeats}: at least 1 is needed.")
-        return Settings(**{**asdict(self), "tasks": tuple(task for task in known if task in tasks)})
+        return replace(self, tasks=tuple(task for task in known if task in tasks))
 
     def units(self) -> list["Unit"]:
         """All units, in the order of the rows."""

@@ -98,8 +98,7 @@ def margins_by_size(rows: pd.DataFrame, method: str | None) -> list[tuple[str, i
     found = []
     for name, (words, edges) in SIZES.items():
         for low, high in itertools.pairwise((0, *edges, np.inf)):
-            part = margin[(facts[name] > low) & (facts[name] <= high)]
-            if len(part):
+            if len(part := margin[(facts[name] > low) & (facts[name] <= high)]):
                 limit = f"more than {low:,}" if high == np.inf else f"{low + 1:,} to {high:,}"
                 found.append((f"{limit} {words}", len(part), int((part > 0).sum()), part.mean(), part.sem()))
     return found

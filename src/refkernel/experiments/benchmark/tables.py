@@ -169,9 +169,7 @@ def _paths(data_dir: StrPath | None) -> list[Path]:
             raise DataError(f"{data_dir} holds no {' or '.join(FILES)} file: name a folder of tables, or none to download ADBench's.")
         return found
     folder = os.environ.get("REFKERNEL_DATA")
-    return sorted((Path(folder) / ADBENCH.folder).glob("*.npz") if folder else []) or [
-        ADBENCH.cached_path(name) for name in ADBENCH.digests
-    ]
+    return sorted((Path(folder) / ADBENCH.folder).glob("*.npz") if folder else []) or list(map(ADBENCH.cached_path, ADBENCH.digests))
 
 
 def _of_file(path: Path, labels: str) -> Source:
@@ -187,9 +185,7 @@ def _of_file(path: Path, labels: str) -> Source:
 def _embedded() -> list[Source]:
     from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
-    tables: dict[str, tuple[Callable[[], Any], Any]] = {
-        task.name: (functools.partial(embedded_data, task.dataset), task.target) for task in list_tasks()
-    }
+    tables: dict[str, Any] = {task.name: (functools.partial(embedded_data, task.dataset), task.target) for task in list_tasks()}
     tables["Cancer"] = functools.partial(load_breast_cancer, return_X_y=True), 1  # benign
     tables |= {f"Wine{k + 1}": (functools.partial(load_wine, return_X_y=True), k) for k in range(3)}
     tables |= {f"Digit{k}": (functools.partial(load_digits, return_X_y=True), k) for k in DIGITS}

@@ -88,11 +88,8 @@ def _seeded(make: type) -> Decide:
 
 
 def _local_outlier_factor(targets: np.ndarray, known: np.ndarray, X_test: np.ndarray, seed: int) -> np.ndarray:
-    found = []
-    for neighbours in NEIGHBOURS:
-        model = LocalOutlierFactor(min(neighbours, len(targets) - 1), novelty=True).fit(targets)
-        found.append(_with_thresholds(model, targets, X_test, scores=model.negative_outlier_factor_))
-    return np.concatenate(found)
+    models = [LocalOutlierFactor(min(neighbours, len(targets) - 1), novelty=True).fit(targets) for neighbours in NEIGHBOURS]
+    return np.concatenate([_with_thresholds(model, targets, X_test, model.negative_outlier_factor_) for model in models])
 
 
 def _with_thresholds(model: Any, targets: np.ndarray, X_test: np.ndarray, scores: np.ndarray | None = None) -> np.ndarray:
