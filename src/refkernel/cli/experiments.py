@@ -4,14 +4,13 @@ import time
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from .shared import app, clear_errors, console, errors, names, progress_bar, say
 
-T = TypeVar("T")
 RESUMES = "Stopped. What was finished is kept: the same command continues from here."
 SHOWN = ("method", "auroc", "auroc_margin", "weighted_precision", "weighted_precision_margin", "wish", "false_alarms")
 """Columns of the table at the end; the page has more."""
@@ -22,16 +21,8 @@ group = typer.Typer(no_args_is_help=False)
 app.add_typer(group, name="reproduce")
 
 
-class Splits(StrEnum):
-    embedded = "embedded"
-    authors = "authors"
-
-
-class Solver(StrEnum):
-    article = "article"
-    exact = "exact"
-
-
+Splits = StrEnum("Splits", {"embedded": "embedded", "authors": "authors"})
+Solver = StrEnum("Solver", {"article": "article", "exact": "exact"})
 SplitsOption = Annotated[Splits, typer.Option(help="Our splits of embedded data (10 tasks), or the authors' (14).")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder with the authors' .mat files.")]
 Tasks = Annotated[str, typer.Option(help="Tasks, separated by commas; all by default.")]
@@ -66,7 +57,7 @@ def benchmark(
 
     settings = Settings(names(tables), names(methods), seeds, max_train_rows, max_test_rows, embedded, labels)
     with clear_errors(RESUMES):
-        facts = with_progress("benchmark", lambda progress: run(settings, out, jobs=jobs, data_dir=data_dir, progress=progress))
+        facts = with_progress("benchmark", run, settings, out, jobs=jobs, data_dir=data_dir)
         found = summary(read_rows(out))
         shown = [name for name in SHOWN if name in found]
         table = Table(title="Averages over tables (%) ± standard error")
@@ -100,14 +91,36 @@ def reproduce(
     """Run the article's experiments. Writes rows.csv, tables and the report."""
     if context.invoked_subcommand is not None:
         return
-    from ..experiments.article.protocol import Settings, run
+    from ..experiments.article.protocol import Settings, run, variant_name
 
     chosen: dict[str, Any] = {"variants": names(variants), "classifiers": names(classifiers), "routes": names(routes)}
     chosen |= {"splits_count": splits_count, "repeats": repeats, "solver": solver.value, "seed": seed}
     settings = Settings(splits=splits.value, tasks=names(tasks), **chosen)
     with clear_errors(RESUMES):
-        facts = with_progress("reproduce", lambda progress: run(settings, out, jobs=jobs, data_dir=data_dir, progress=progress))
-        _summary(out, facts, report)
+        facts = with_progress("reproduce", run, settings, out, jobs=jobs, data_dir=data_dir)
+        from ..experiments.article.tables import averages, compare, counts, read_rows, summarise, write_tables
+
+        comparison = compare(summarise(read_rows(out)))
+        table = Table("classifier", "route", "variant", "Gmean", "article", "difference", title="Averages over the tasks of this run (%)")
+        for row in averages(comparison).itertuples():
+            printed = "–" if row.printed_gmean != row.printed_gmean else f"{row.printed_gmean:.1f}"
+            difference = "–" if row.difference != row.difference else f"{row.difference:+.1f}"
+            table.add_row(row.classifier, row.route, variant_name(row.variant), f"{row.gmean:.1f}", printed, difference)
+        console.print(table)
+        found, seconds = counts(comparison), max(facts["seconds"], 1e-9)
+        say(
+            f"{found.within} of {found.cells} cells lie within the printed ±; the {found.columns} column averages differ "
+            f"from the printed ones by {found.mean_difference:.2f} on average."
+        )
+        say(f"{facts['fits']:,} fits in {seconds:.1f} s: {facts['fits'] / seconds:,.0f} fits per second.")
+        write_tables(out)
+        say(f"Rows: {out / 'rows.csv'}   Tables: {out / 'tables'}")
+        if report:
+            try:
+                from ..experiments.article.report import build_report
+            except ImportError as error:
+                return say(f"No report: {error}. Install refkernel[report].")
+            say(f"Report: {build_report(out)}")
 
 
 @group.command()
@@ -159,7 +172,7 @@ def study(
 
     settings = Settings(splits=splits.value, tasks=names(tasks), splits_count=splits_count, repeats=repeats, seed=seed)
     with clear_errors(RESUMES):
-        facts = with_progress("study", lambda progress: run(settings, out, jobs=jobs, data_dir=data_dir, progress=progress))
+        facts = with_progress("study", run, settings, out, jobs=jobs, data_dir=data_dir)
         table = Table("method", "known outliers", "grid", "Gmean", title="The best averages over tasks (%)")
         for row in averages(task_means(read_rows(out))).head(BEST).itertuples():
             table.add_row(method_name(row.classifier, row.references), row.negatives, row.grid, f"{row.gmean:.1f}")
@@ -167,8 +180,8 @@ def study(
         say(f"{facts['seconds']:.0f} s.   Rows: {out / 'rows.csv'}   Page: {build_page(out)}")
 
 
-def with_progress(name: str, call: Callable[[Callable[[int, int], None]], T]) -> T:
-    """The result of ``call(progress)``; ``progress(done, total)`` moves a bar in a terminal, and prints a line now and then elsewhere."""
+def with_progress(name: str, run: Callable[..., dict[str, Any]], *what: Any, **how: Any) -> dict[str, Any]:
+    """What a run returns whose ``progress(done, total)`` moves a bar in a terminal, and prints a line now and then elsewhere."""
     start = last = time.monotonic()
 
     def progress(done: int, total: int) -> None:
@@ -180,33 +193,4 @@ def with_progress(name: str, call: Callable[[Callable[[int, int], None]], T]) ->
             say(f"{name}: {done:,} of {total:,} runs, {now - start:.0f} s", to=errors)
 
     with progress_bar(name) as move:
-        return call(progress)
-
-
-def _summary(out: Path, facts: dict[str, Any], with_report: bool) -> None:
-    """Averages beside the article's, how many cells agree, how long it took, and where the files are."""
-    from ..experiments.article.protocol import variant_name
-    from ..experiments.article.tables import averages, compare, counts, read_rows, summarise, write_tables
-
-    comparison = compare(summarise(read_rows(out)))
-    table = Table("classifier", "route", "variant", "Gmean", "article", "difference", title="Averages over the tasks of this run (%)")
-    for row in averages(comparison).itertuples():
-        printed = "–" if row.printed_gmean != row.printed_gmean else f"{row.printed_gmean:.1f}"
-        difference = "–" if row.difference != row.difference else f"{row.difference:+.1f}"
-        table.add_row(row.classifier, row.route, variant_name(row.variant), f"{row.gmean:.1f}", printed, difference)
-    console.print(table)
-    found, seconds = counts(comparison), max(facts["seconds"], 1e-9)
-    say(
-        f"{found.within} of {found.cells} cells lie within the printed ±; the {found.columns} column averages differ "
-        f"from the printed ones by {found.mean_difference:.2f} on average."
-    )
-    say(f"{facts['fits']:,} fits in {seconds:.1f} s: {facts['fits'] / seconds:,.0f} fits per second.")
-    write_tables(out)
-    say(f"Rows: {out / 'rows.csv'}   Tables: {out / 'tables'}")
-    if not with_report:
-        return
-    try:
-        from ..experiments.article.report import build_report
-    except ImportError as error:
-        return say(f"No report: {error}. Install refkernel[report].")
-    say(f"Report: {build_report(out)}")
+        return run(*what, **how, progress=progress)

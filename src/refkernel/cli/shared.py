@@ -146,8 +146,8 @@ OPTIONS: dict[str, Any] = {
 """The options that say how a file writes its table, for every command that reads one."""
 
 
-def reads_table(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command these options. It gets them as ``options``, a ReadOptions."""
+def table_command(command: Callable[..., None]) -> Callable[..., None]:
+    """Make a command with these options, whose errors are clear. It gets them as ``options``, a ReadOptions."""
 
     @wraps(command)
     def run(**values: Any) -> None:
@@ -166,4 +166,4 @@ def reads_table(command: Callable[..., None]) -> Callable[..., None]:
     added = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=hint) for name, hint in OPTIONS.items()]
     run.__signature__ = Signature([*own, *added])  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in (*own, *added)}
-    return run
+    return app.command()(run)

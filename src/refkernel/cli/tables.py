@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import warnings
 from dataclasses import replace
 from hashlib import file_digest
 from pathlib import Path
@@ -13,8 +14,8 @@ from rich.table import Table
 from .._core.files import write_text
 from .._core.text import counted
 from ..exceptions import _printable
-from .shared import app, as_output, clear_errors, console, errors, names, progress_bar, reads_table, say, shown
-from .words import identity, model_notes, notes_for_warnings, operation, print_fit, print_notes, print_pairs, print_score
+from .shared import app, as_output, clear_errors, console, errors, names, progress_bar, say, shown, table_command
+from .words import identity, model_notes, operation, print_fit, print_notes, print_pairs, print_score
 
 if TYPE_CHECKING:
     from ..tabular.readers import ReadOptions
@@ -30,28 +31,25 @@ LabelColumn = Annotated[str | None, typer.Option(help="Column that labels the ro
 Normal = Annotated[str | None, typer.Option(help="Its value for normal rows.")]
 
 
-@app.command()
-@reads_table
+@table_command
 def check(data: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file.")], *, options: "ReadOptions") -> None:
     """Show what fit would take each column of a table for. Also shows three cells of each, and what is suspicious."""
-    with clear_errors():
-        from ..tabular.checking import check_file
+    from ..tabular.checking import check_file
 
-        found = check_file(data, options)
-        table = Table(*found.columns.columns)
-        for row in found.columns.itertuples(index=False):
-            table.add_row(*map(shown, row))
-        console.print(table)
-        print_notes(found.notes)
-        if found.problems:
-            say("\n".join(found.problems), f"[bold red]{counted(len(found.problems), 'problem')}:[/] ", errors)
-            raise typer.Exit(1)
-        say(f"fit would learn from {counted(found.rows, 'row')}. Type, for example:")
-        say(" ".join(["refkernel fit", shlex.quote(str(data)), *found.options, "--out model.rk"]))
+    found = check_file(data, options)
+    table = Table(*found.columns.columns)
+    for row in found.columns.itertuples(index=False):
+        table.add_row(*map(shown, row))
+    console.print(table)
+    print_notes(found.notes)
+    if found.problems:
+        say("\n".join(found.problems), f"[bold red]{counted(len(found.problems), 'problem')}:[/] ", errors)
+        raise typer.Exit(1)
+    say(f"fit would learn from {counted(found.rows, 'row')}. Type, for example:")
+    say(" ".join(["refkernel fit", shlex.quote(str(data)), *found.options, "--out model.rk"]))
 
 
-@app.command()
-@reads_table
+@table_command
 def fit(
     data: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file, one row a sample, with a header; - is standard input.")],
     out: Annotated[Path, typer.Option(help="Where the model goes, for example model.rk.")],
@@ -75,41 +73,40 @@ def fit(
     options: "ReadOptions",
 ) -> None:
     """Learn what is normal from a table, and save the model."""
-    with clear_errors():
-        from ..detectors.auto import AutoDetector
-        from ..tabular.detector import TableDetector
-        from ..tabular.fitting import TrainingLabels, fit_file
-        from ..tabular.writing import check_writable
+    from ..detectors.auto import AutoDetector
+    from ..tabular.detector import TableDetector
+    from ..tabular.fitting import TrainingLabels, fit_file
+    from ..tabular.writing import check_writable
 
-        check_writable(out, data)
-        if out_report is not None:
-            from ..pages import check_page
+    check_writable(out, data)
+    if out_report is not None:
+        from ..pages import check_page
 
-            check_page(out_report, data, out)
-        detector = _detector(model, references, nu, scale, search, seed)
-        if contamination:
-            if detector is not None:
-                raise ValueError("--contamination is for --model auto.")
-            detector = AutoDetector(false_alarm_rate, contamination=contamination, random_state=seed)
-        table_model = TableDetector(
-            detector,
-            false_alarm_rate=false_alarm_rate,
-            drop=names(*(drop or ())),
-            categorical=names(*(categorical or ())),
-            time_column=time_column,
-            group_column=group_column,
-            random_state=seed,
-        )
-        with progress_bar("fit") as move:
-            labels = TrainingLabels(target_column, target, outlier)
-            notes = fit_file(table_model, data, labels, options, progress=lambda stage: move(description=stage))
-            table_model.save(out)
-        print_notes(notes)
-        print_fit(table_model, out)
-        if out_report is not None:
-            from ..tabular.scoring import SavedModel
+        check_page(out_report, data, out)
+    detector = _detector(model, references, nu, scale, search, seed)
+    if contamination:
+        if detector is not None:
+            raise ValueError("--contamination is for --model auto.")
+        detector = AutoDetector(false_alarm_rate, contamination=contamination, random_state=seed)
+    table_model = TableDetector(
+        detector,
+        false_alarm_rate=false_alarm_rate,
+        drop=names(*(drop or ())),
+        categorical=names(*(categorical or ())),
+        time_column=time_column,
+        group_column=group_column,
+        random_state=seed,
+    )
+    with progress_bar("fit") as move:
+        labels = TrainingLabels(target_column, target, outlier)
+        notes = fit_file(table_model, data, labels, options, progress=lambda stage: move(description=stage))
+        table_model.save(out)
+    print_notes(notes)
+    print_fit(table_model, out)
+    if out_report is not None:
+        from ..tabular.scoring import SavedModel
 
-            _write_report(SavedModel(out, table_model), data, out_report, options)
+        _write_report(SavedModel(out, table_model), data, out_report, options)
 
 
 def _detector(model: str | None, references: str, nu: float | None, scale: float | None, search: bool, seed: int) -> Any:
@@ -145,8 +142,7 @@ def _detector(model: str | None, references: str, nu: float | None, scale: float
     return OneClassGridSearch(detector, grid, random_state=seed)
 
 
-@app.command()
-@reads_table
+@table_command
 def score(
     model: ModelFile,
     data: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file with the model's columns; - is standard input.")],
@@ -166,7 +162,7 @@ def score(
     options: "ReadOptions",
 ) -> None:
     """Score a table of any size. Adds score, decision (score - threshold) and label (1 target, -1 outlier)."""
-    with clear_errors(), as_output(out) as goal:
+    with as_output(out) as goal:
         from ..tabular.comparison import backtest as past
         from ..tabular.drawing import times
         from ..tabular.readers import read_whole
@@ -179,8 +175,10 @@ def score(
             check_writable(summary_json, data, goal, model)
         saved = load_table_model(model)
         if false_alarm_rate is not None:
-            with notes_for_warnings():
+            with warnings.catch_warnings(record=True) as caught:  # said as notes, without the place in the code
+                warnings.simplefilter("always", UserWarning)
                 saved = replace(saved, model=saved.model.with_false_alarm_rate(false_alarm_rate))
+            print_notes(dict.fromkeys(str(warning.message) for warning in caught))
         table = saved.open(data, options)
         saved = replace(saved, marks=table.marks)
         watch, alarms = Watch(saved, labels_for(saved, table.names, target_column, target), worst), None
@@ -239,8 +237,7 @@ def inspect(
         print_notes(model_notes(saved))
 
 
-@app.command()
-@reads_table
+@table_command
 def plot(
     model: ModelFile,
     data: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file with the model's columns: best the training table.")],
@@ -250,16 +247,14 @@ def plot(
     options: "ReadOptions",
 ) -> None:
     """Draw decision values, decision region and spectrum."""
-    with clear_errors():
-        from ..tabular.drawing import plot_file
-        from ..tabular.scoring import load_table_model
+    from ..tabular.drawing import plot_file
+    from ..tabular.scoring import load_table_model
 
-        drawn = plot_file(load_table_model(model), data, out, features=names(features), options=options)
-        say(f"{counted(drawn, 'row')} drawn: {out}")
+    drawn = plot_file(load_table_model(model), data, out, features=names(features), options=options)
+    say(f"{counted(drawn, 'row')} drawn: {out}")
 
 
-@app.command()
-@reads_table
+@table_command
 def report(
     model: Annotated[Path | None, typer.Argument(help="A file of refkernel fit.")] = None,
     data: Annotated[Path | None, typer.Argument(help="CSV, Parquet or Excel file that the model scores for the page.")] = None,
@@ -272,20 +267,17 @@ def report(
     options: "ReadOptions",
 ) -> None:
     """Write a page about a model and a table. It shows scores, a threshold to drag, the worst rows and why, a plane, drift."""
-    with clear_errors():
-        if state is not None and model is None:
-            from ..pages.operation import operation_page
+    if state is not None and model is None:
+        from ..pages.operation import operation_page
 
-            say(f"Page: {operation_page(state, out)}")
-            return
-        if model is None or state is not None:
-            raise ValueError("Name a model file, or the state of a model in operation by --state, and not both.")
-        if model.is_dir():
-            raise ValueError(f"{model} is a folder; a model file is needed. Of a run: refkernel reproduce report.")
-        from ..tabular.scoring import load_table_model
+        return say(f"Page: {operation_page(state, out)}")
+    if model is None or state is not None:
+        raise ValueError("Name a model file, or the state of a model in operation by --state, and not both.")
+    if model.is_dir():
+        raise ValueError(f"{model} is a folder; a model file is needed. Of a run: refkernel reproduce report.")
+    from ..tabular.scoring import load_table_model
 
-        saved = load_table_model(model)
-        _write_report(saved, data, out, options, features=names(features), target_column=target_column, target=target)
+    _write_report(load_table_model(model), data, out, options, features=names(features), target_column=target_column, target=target)
 
 
 def _write_report(saved: Any, data: Path | None, out: Path, options: "ReadOptions", **choices: Any) -> None:

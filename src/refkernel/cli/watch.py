@@ -8,7 +8,7 @@ import typer
 
 from .._core.files import only_writer
 from .._core.text import counted, percent
-from .shared import app, clear_errors, reads_table, say
+from .shared import app, clear_errors, say, table_command
 from .tables import ModelFile
 from .words import print_notes
 
@@ -20,8 +20,7 @@ ROW, REASONS = "watched_row", ("reason_1", "reason_2")  # columns of the flagged
 MOST_REASONS = 10  # rows whose change ``compare`` explains
 
 
-@app.command()
-@reads_table
+@table_command
 def watch(
     model: ModelFile,
     data: Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file of new rows: each row once, in order of time.")],
@@ -92,8 +91,7 @@ def review(
             check_writable(out, state, *([anomalies] if anomalies else []))
         numbers = list[Any]()
         if anomalies is not None:
-            table = open_table(anomalies, ReadOptions())
-            if ROW not in table.names:
+            if ROW not in (table := open_table(anomalies, ReadOptions())).names:
                 raise ValueError(f"{anomalies} has no column {ROW}. Pass the rows of the file of refkernel watch that were anomalies.")
             numbers = [cell for block in table.blocks() for cell in block[ROW]]
         with _alone(state):
@@ -118,8 +116,7 @@ def _alone(state: Path) -> AbstractContextManager[None]:
     return only_writer(state.absolute().parent, f".{state.name}.lock", "Run watch and review of one state one after the other")
 
 
-@app.command()
-@reads_table
+@table_command
 def compare(
     old: Annotated[Path, typer.Argument(help="The model in use: a file of refkernel fit.")],
     new: Annotated[Path, typer.Argument(help="The model that may replace it.")],
@@ -129,31 +126,30 @@ def compare(
     options: "ReadOptions",
 ) -> None:
     """Say which rows two models judge differently, and why."""
-    with clear_errors():
-        import pandas as pd
+    import pandas as pd
 
-        from .._core.files import write_text
-        from ..tabular.comparison import changes
-        from ..tabular.scoring import check_names, load_table_model
-        from ..tabular.writing import check_writable
+    from .._core.files import write_text
+    from ..tabular.comparison import changes
+    from ..tabular.scoring import check_names, load_table_model
+    from ..tabular.writing import check_writable
 
-        models = [load_table_model(old), load_table_model(new)]
-        table = models[0].open(data, options)
-        for saved in models:
-            check_names(table, saved)
-        if out is not None:
-            check_writable(out, data, old, new)
-        frame = pd.concat(list(table.blocks()) or [pd.DataFrame(columns=table.names, dtype=object)], ignore_index=True)
-        found = changes([saved.model for saved in models], [saved.rows_of(frame, table.marks).frame() for saved in models])
-        found.index += 1
-        for name, saved, label in (("old", models[0], found.label_old), ("new", models[1], found.label_new)):
-            rate = saved.model.card_["false_alarm_rate"]
-            promised = "promises no rate" if rate is None else f"promises {100 * rate:.1f} %"
-            say(f"{name:8}flags {(label == -1).sum():,} of {counted(len(found), 'row')}; {promised} ({saved.path.name})")
-        flagged, accepted = (int((found.change == change).sum()) for change in ("flagged", "accepted"))
-        say(f"change  {flagged:,} newly flagged, {accepted:,} newly accepted")
-        for row in found[found.change != ""][:MOST_REASONS].itertuples():
-            p = [f", p = {value:.3f}" if value == value else "" for value in (row.p_value_old, row.p_value_new)]
-            say(f"row {row.Index:,}: newly {row.change}. Old{p[0]}: {row.reason_old or '–'}. New{p[1]}: {row.reason_new or '–'}")
-        if out is not None:
-            write_text(out, found.to_csv(index_label="row"))
+    models = [load_table_model(old), load_table_model(new)]
+    table = models[0].open(data, options)
+    for saved in models:
+        check_names(table, saved)
+    if out is not None:
+        check_writable(out, data, old, new)
+    frame = pd.concat(list(table.blocks()) or [pd.DataFrame(columns=table.names, dtype=object)], ignore_index=True)
+    found = changes([saved.model for saved in models], [saved.rows_of(frame, table.marks).frame() for saved in models])
+    found.index += 1
+    for name, saved, label in (("old", models[0], found.label_old), ("new", models[1], found.label_new)):
+        rate = saved.model.card_["false_alarm_rate"]
+        promised = "promises no rate" if rate is None else f"promises {100 * rate:.1f} %"
+        say(f"{name:8}flags {(label == -1).sum():,} of {counted(len(found), 'row')}; {promised} ({saved.path.name})")
+    flagged, accepted = (int((found.change == change).sum()) for change in ("flagged", "accepted"))
+    say(f"change  {flagged:,} newly flagged, {accepted:,} newly accepted")
+    for row in found[found.change != ""][:MOST_REASONS].itertuples():
+        p = [f", p = {value:.3f}" if value == value else "" for value in (row.p_value_old, row.p_value_new)]
+        say(f"row {row.Index:,}: newly {row.change}. Old{p[0]}: {row.reason_old or '–'}. New{p[1]}: {row.reason_new or '–'}")
+    if out is not None:
+        write_text(out, found.to_csv(index_label="row"))

@@ -1,9 +1,7 @@
 """What the commands for tables say: notes, facts about a model, and what happened to a table."""
 
-import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -29,15 +27,6 @@ def print_notes(notes: Iterable[str]) -> None:
     """Print notes, beside the output."""
     for note in notes:
         say(note, "[yellow]Note:[/] ", errors)
-
-
-@contextmanager
-def notes_for_warnings() -> Iterator[None]:
-    """Print warnings as notes, without the place in the code that they come from."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        yield
-    print_notes(dict.fromkeys(str(warning.message) for warning in caught))
 
 
 def print_score(watch: "Watch", explained: bool) -> None:
@@ -201,10 +190,9 @@ def identity(saved: "SavedModel", holds: Mapping[str, Any]) -> dict[str, Any]:
     if hasattr(final, "false_alarm_band"):
         high = ", ".join(f"{100 * end:.2g}" for end in final.false_alarm_band().at(p_value=(0.05, 0.1, 0.2))[1])
         bound["any threshold"] = f"flags at most {high} % of new normal rows where 5, 10, 20 % are expected (all together with 95 %)"
-    trained = {"trained on": f"{card['file'] or 'a data frame'}: {_trained_rows(card)}{rule}"} if card["targets"] else {}
     return {
         "file": str(saved.path),
-        **trained,
+        **({"trained on": f"{card['file'] or 'a data frame'}: {_trained_rows(card)}{rule}"} if card["targets"] else {}),
         **{name: text for name, text in left_out.items() if text},
         **_what_to_expect(card),
         **bound,

@@ -69,8 +69,7 @@ class PublishedFiles:
     def _local_path(self, name: str, data_dir: StrPath | None) -> Path | None:
         """The user's own copy of the file; None if it must come from the cache."""
         if data_dir is not None:
-            path = Path(data_dir) / name
-            if not path.is_file():
+            if not (path := Path(data_dir) / name).is_file():
                 what = f"data_dir={str(data_dir)!r} holds no {name}"
                 raise DataError(f"{what}: pass the folder of the {path.suffix} files, or leave data_dir out.")
             return path

@@ -100,8 +100,7 @@ def read_rows(folder: StrPath, command: str, columns: Iterable[str], **options: 
     """The data frame of rows that ``refkernel command`` wrote into a folder, checked for these columns; ``options`` go to pandas."""
     import pandas as pd  # only reading needs it
 
-    path = Path(folder) / ROWS
-    if not path.is_file():
+    if not (path := Path(folder) / ROWS).is_file():
         raise FileNotFoundError(f"{path} does not exist. Run `refkernel {command} --out {folder}` first, or name another folder.")
     rows = pd.read_csv(path, **options)
     if missing := [name for name in columns if name not in rows]:
@@ -114,11 +113,16 @@ def read_rows(folder: StrPath, command: str, columns: Iterable[str], **options: 
 def _new(settings: dict[str, Any]) -> dict[str, Any]:
     """What run.json says of a new run."""
     packages = ("refkernel", "numpy", "scipy", "scikit-learn", "numba")
+    try:  # in a checkout
+        found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=Path(__file__).parent, check=True)
+        commit = found.stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        commit = None
     return {
         "settings": settings,
         "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
         "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
-        "commit": _commit(),
+        "commit": commit,
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
 
@@ -130,8 +134,7 @@ def _continued(path: Path, settings: dict[str, Any]) -> dict[str, Any]:
         before = run["settings"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ResultsError(f"{path} is damaged or missing: {error}. {ELSEWHERE}, or delete this one.") from error
-    changed = [f"{name} {before.get(name)!r} -> {now!r}" for name, now in settings.items() if before.get(name) != now]
-    if changed:
+    if changed := [f"{name} {before.get(name)!r} -> {now!r}" for name, now in settings.items() if before.get(name) != now]:
         raise ResultsError(f"{path.parent} holds a run with other settings ({'; '.join(changed)}). {ELSEWHERE}.")
     return run
 
@@ -142,22 +145,11 @@ def _finished_units(path: Path, units: Sequence[Any], size: int, columns: Sequen
     complete = [line for line in lines if line.endswith("\n")]
     if not complete or complete[0].strip() != ",".join(columns):
         raise ResultsError(f"{path} does not begin with the columns of this version. {ELSEWHERE}, or delete this one.")
-    done = (len(complete) - 1) // size
-    if done > len(units):
+    if (done := (len(complete) - 1) // size) > len(units):
         raise ResultsError(f"{path} holds more rows than this run would write. {ELSEWHERE}, or delete this one.")
     for number, row in enumerate(csv.DictReader(complete[: 1 + done * size])):
-        key = units[number // size].key
-        if None in row.values() or any(row[name] != str(value) for name, value in key.items()):
+        if None in row.values() or any(row[name] != str(value) for name, value in units[number // size].key.items()):
             raise ResultsError(f"{path} is damaged at line {number + 2}. {ELSEWHERE}, or delete that line and all after it.")
     if len(lines) > 1 + done * size:
         write_text(path, "".join(complete[: 1 + done * size]))
     return done
-
-
-def _commit() -> str | None:
-    """The commit of the checkout that this file is in, if it is in one."""
-    try:
-        found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=Path(__file__).parent, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return found.stdout.strip()

@@ -94,20 +94,20 @@ def column_chart(found: ColumnDrift, normal: Normal) -> dict[str, Any]:
     edges = knots if few else np.linspace(knots[0], knots[-1], COLUMN_BINS + 1)[1:]
     then = (old.at_most if few else np.interp(edges, knots, old.at_most)) / max(old.present, 1)
     below, above = (outside / max(now, 1) for outside in count.outside)
+    at_most = np.searchsorted(count.tested, edges, "right") / max(count.tested.size, 1)
     labels = [normal.written(edge) if few else f"≤ {normal.written(edge)}" for edge in edges]
     return {
         "labels": ["below", *labels, "above"],
         "then": short([0.0, *np.diff(then, prepend=0.0), 0.0]),
-        "now": short([below, *np.maximum(np.diff(count.shares(edges), prepend=below), 0.0), above]),
+        "now": short([below, *np.maximum(np.diff(at_most, prepend=below), 0.0), above]),
     }
 
 
 def _levels_chart(count: CategoriesCount) -> dict[str, Any]:
     levels = list(zip(count.column.levels, count.column.counts, strict=True))
-    shown, others = levels[:MOST_LEVELS], levels[MOST_LEVELS:]
     old, now = max(count.column.present, 1), max(count.rows - count.missing, 1)
-    bars = [(level, then / old, count.seen[level] / now) for level, then in shown]
-    if others:
+    bars = [(level, then / old, count.seen[level] / now) for level, then in levels[:MOST_LEVELS]]
+    if others := levels[MOST_LEVELS:]:
         parts = sum(then for _, then in others) / old, sum(count.seen[level] for level, _ in others) / now
         bars.append((f"{len(others):,} others", *parts))
     labels, then, new = zip(*bars, ("never seen", 0.0, count.unlike / now), strict=True)
@@ -116,8 +116,7 @@ def _levels_chart(count: CategoriesCount) -> dict[str, Any]:
 
 def plane_chart(saved: SavedModel, kept: Kept, features: tuple[str, ...] = ()) -> dict[str, Any] | None:
     """Points and a grid of scores on a plane through them; None where the rows do not span one."""
-    region = region_of(saved, kept.X, features)
-    if region is None:
+    if (region := region_of(saved, kept.X, features)) is None:
         return None
     on_it = kept.take(region.rows)
     return {
@@ -140,8 +139,7 @@ def time_chart(when: tuple[str, np.ndarray] | None, kept: Kept) -> dict[str, Any
         return None
     dates = moments.dtype.kind == "M"
     at = np.where(np.isnat(moments), np.nan, moments.astype("datetime64[ms]").astype(np.float64)) if dates else moments.astype(np.float64)
-    known = ~np.isnan(at)
-    if not known.any():
+    if not (known := ~np.isnan(at)).any():
         return None
     rows, scores = kept.rows[known].tolist(), short(kept.scores[known])
     return {"name": name, "dates": dates, "at": at[known].tolist(), "scores": scores, "rows": rows}

@@ -64,8 +64,7 @@ def _filled(package: str, template: str, autoescape: bool, **values: Any) -> str
 def source(name: str, package: str) -> str:
     """The text of a file of the package or of this one."""
     for folder in (package, __package__):
-        file = files(folder).joinpath(name)
-        if file.is_file():
+        if (file := files(folder).joinpath(name)).is_file():
             return file.read_text(encoding="utf-8")
     raise FileNotFoundError(f"{name} is missing from the installed package: install refkernel again.")
 

@@ -97,7 +97,8 @@ def page_of(watch: Watch, table: str | None, features: tuple[str, ...], marks: M
         shown = shown.take(np.unique(shown.rows, return_index=True)[1])
         with suppress(TableError):  # texts that are no dates
             when = time_chart(times(shown.cells, saved, marks), shown)
-    drift_rows, column_charts = _drift_table(saved, drift)
+    normals = {column.name: column.normal for column in saved.columns}
+    tested = [] if drift is None else sorted(drift.columns, key=lambda column: (not column.found, -column.difference))
     values = {
         "title": _printable(saved.path.name if table is None else f"{saved.path.name} on {table}"),
         "table": table and _printable(table),
@@ -112,7 +113,7 @@ def page_of(watch: Watch, table: str | None, features: tuple[str, ...], marks: M
         "beside": beside,
         "cell_names": cells["names"],
         "rows": watch.rows,
-        "drift_rows": drift_rows,
+        "drift_rows": [_drift_row(column, normals[column.name]) | {"chart": place < MOST_CHARTS} for place, column in enumerate(tested)],
         "drift_words": None if drift is None else _drift_words(drift),
         "plane": plane,
         "points": 0 if plane is None else len(plane["rows"]),
@@ -125,7 +126,7 @@ def page_of(watch: Watch, table: str | None, features: tuple[str, ...], marks: M
             "plane": plane,
             "time": when,
             "cells": cells,
-            "columns": column_charts,
+            "columns": [{"name": column.name, **column_chart(column, normals[column.name])} for column in tested[:MOST_CHARTS]],
             "rows": watch.rows,
             "normal_rows": agreement["normal_rows"] if agreement else 0,
             "other_rows": agreement["other_rows"] if agreement else 0,
@@ -139,8 +140,7 @@ def _tiles(watch: Watch, steps: dict[str, Any], drift: Drift | None, agreement: 
     step = steps["steps"][steps["own"]]
     tiles = []
     if watch.rows:
-        tiles.append((f"{watch.rows:,}", "rows"))
-        tiles.append((f"{watch.outliers:,}", f"flagged ({percent(watch.outliers / watch.rows)})"))
+        tiles += [(f"{watch.rows:,}", "rows"), (f"{watch.outliers:,}", f"flagged ({percent(watch.outliers / watch.rows)})")]
     if step["low"] is not None:
         low, high = watch.saved.model.false_alarm_interval_
         interval = f"{100 * low:.2g} to {100 * high:.2g} %"
@@ -212,6 +212,7 @@ def _worst_rows(watch: Watch, kept: Kept, beside: list[str]) -> list[dict[str, A
     p_values = kept.answers["p_value"].tolist() if "p_value" in kept.answers else [None] * len(scores)
     names = [*beside, *([watch.labels.column] if watch.labels else [])]
     shown = [[_cut(cell) for cell in kept.cells[name]] for name in names]
+    columns = (kept.rows, scores, p_values, watch.worst_reasons, _views(watch, kept), *shown)
     return [
         {
             "row": int(row),
@@ -222,9 +223,7 @@ def _worst_rows(watch: Watch, kept: Kept, beside: list[str]) -> list[dict[str, A
             "reasons": [(reason.column, _cut(reason.value), _cut(reason.why)) for reason in why],
             "views": views,
         }
-        for row, score, p, why, views, *cells in zip(
-            kept.rows, scores, p_values, watch.saved.reasons(kept.X), _views(watch, kept), *shown, strict=True
-        )
+        for row, score, p, why, views, *cells in zip(*columns, strict=True)
     ]
 
 
@@ -252,20 +251,12 @@ def _cut(cell: Any) -> str:
     return text if len(text) <= MOST_TEXT else f"{text[: MOST_TEXT - 1]}…"
 
 
-def _drift_table(saved: SavedModel, drift: Drift | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """A row of the table for each column, those that differ first, by how much they differ; and the charts of the first of them."""
-    normals = {column.name: column.normal for column in saved.columns}
-    columns = [] if drift is None else sorted(drift.columns, key=lambda column: (not column.found, -column.difference))
-    rows = [_drift_row(column, normals[column.name]) | {"chart": place < MOST_CHARTS} for place, column in enumerate(columns)]
-    return rows, [{"name": column.name, **column_chart(column, normals[column.name])} for column in columns[:MOST_CHARTS]]
-
-
 def _drift_row(found: ColumnDrift, normal: Normal) -> dict[str, Any]:
     count = found.count
     now, then = count.missing_share, count.column.missing_share
     change, outside = ("", ""), f"{count.unlike:,} never seen" if count.unlike else ""
     if isinstance(count, NumbersCount):
-        medians = count.column.typical, count.median()
+        medians = count.column.typical, float(np.median(count.tested)) if count.tested.size else np.nan
         change = " → ".join("–" if np.isnan(value) else normal.written(value) for value in medians), np.nan_to_num(medians[1] - medians[0])
         outside = ", ".join(f"{part:,} {side}" for part, side in zip(count.outside, ("below", "above"), strict=True) if part)
     return {

@@ -106,7 +106,7 @@ class PathDisplay(Display):
         unseeded = [name for name, given in model.get_params().items() if name.endswith("random_state") and given is None]
         model = clone(model).set_params(**dict.fromkeys(unseeded, seed))
         rejected, support, tnr, repelled = np.array([_shares(model, parameter, value, X, y, is_target) for value in steps]).T
-        display = cls(
+        return cls(
             parameter=parameter,
             values=steps,
             bound=(steps if parameter == "nu" else 1.0 / (n * steps)) * (1.0 + repelled),
@@ -114,8 +114,7 @@ class PathDisplay(Display):
             support=support,
             tnr=None if is_target.all() else tnr,
             title=f"{type(final).__name__} along {parameter}",
-        )
-        return display.plot(ax, legend=legend)
+        ).plot(ax, legend=legend)
 
     def _draw(self) -> list[Any]:
         lines: dict[str, tuple[np.ndarray, dict[str, Any]]] = {
@@ -144,8 +143,7 @@ def _shares(model: Any, parameter: str, value: float, X: Any, y: Any, is_target:
     final.set_params(**{name: None for name in ("nu", "C") if name in final.get_params(deep=False)})  # only one may be given
     final.set_params(**{parameter: float(value)})
     fitted.fit(X, y)
-    final = detector_of(fitted)
-    if not hasattr(final, "support_"):
+    if not hasattr(final := detector_of(fitted), "support_"):
         raise ValueError(f"{type(final).__name__} has no support vectors to count: a path needs SVDD (nu or C) or OneClassSVM (nu).")
     tpr, tnr = true_rates(as_labels(is_target), fitted.predict(X))
     return 1.0 - tpr, is_target[final.support_].sum() / is_target.sum(), tnr, -final.dual_coef_.clip(max=0.0).sum()

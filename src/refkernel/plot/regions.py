@@ -207,11 +207,8 @@ def _points_of(model: Any, X: Any, values: np.ndarray, is_target: np.ndarray) ->
 
 def reference_map_of(steps: Sequence[Any]) -> tuple[int, Any] | None:
     """The first fitted reference map or kernel, and the number of the step that holds it."""
-    for number, step in enumerate(steps):
-        for part in (step, getattr(step, "kernel_", None)):
-            if hasattr(part, "reference_indices_"):
-                return number, part
-    return None
+    parts = ((number, part) for number, step in enumerate(steps) for part in (step, getattr(step, "kernel_", None)))
+    return next((found for found in parts if hasattr(found[1], "reference_indices_")), None)
 
 
 def _located(X: Any, values: np.ndarray, steps: list[Any], indices: np.ndarray, vectors: Any) -> np.ndarray:

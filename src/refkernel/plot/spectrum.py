@@ -58,8 +58,7 @@ class SpectrumDisplay(Display):
         """
         check_is_fitted(model)
         before, final = unwrap(model)
-        found = reference_map_of([*before, final])
-        if found is None:
+        if (found := reference_map_of([*before, final])) is None:
             raise ValueError(
                 f"{type(model).__name__} has no ReferenceMap or ReferenceKernel, whose eigenvalues this display shows. "
                 "Use, for example, SVDD(ReferenceKernel())."

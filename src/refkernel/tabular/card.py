@@ -102,8 +102,7 @@ def _made_up(detector: Any, calibration: np.ndarray | None, encoded: np.ndarray,
 
 def held_out(model: Any, X: Any, y: np.ndarray) -> dict[str, Any]:
     """The share of targets that models fitted without them reject, with its exact interval; nothing for few rows."""
-    targets = np.flatnonzero(y != OUTLIER)
-    if targets.size < FEWEST_ROWS:
+    if (targets := np.flatnonzero(y != OUTLIER)).size < FEWEST_ROWS:
         return {}
     folds = list(KFold(FOLDS, shuffle=True, random_state=model.random_state).split(targets))
     flagged = []

@@ -83,8 +83,7 @@ def check_file(data: StrPath, options: ReadOptions = ReadOptions()) -> Checked: 
 def column_notes(columns: Sequence[ColumnProfile], X: Any) -> list[str]:
     """What a user should know about the columns of a table, whose rows are all normal."""
     notes, known = list[str](), {column.name: column for column in columns}
-    missing = Counter({column.name: column.missing for column in columns if column.missing})
-    if missing:
+    if missing := Counter({column.name: column.missing for column in columns if column.missing}):
         lacking = named(f"{name} ({count:,})" for name, count in missing.most_common())
         notes.append(
             f"Missing values in {lacking} of {len(X):,} rows. Numbers are filled with the median and marked as filled; "
@@ -96,8 +95,7 @@ def column_notes(columns: Sequence[ColumnProfile], X: Any) -> list[str]:
         notes.append(f"Mostly missing: {named(empty)}. What the model learns from the few values there may be chance.")
     if units := [f"{column.name} ({column.unit})" for column in columns if column.unit]:
         notes.append(f"Numbers with units: {named(units)}. --categorical takes a column as text.")
-    values = ((str(name), X[name].to_numpy()) for name in X.columns)
-    return notes + _told({name: _suspicion(known[name], cells) for name, cells in values})
+    return notes + _told({str(name): _suspicion(known[str(name)], X[name].to_numpy()) for name in X.columns})
 
 
 def _told(found: Mapping[str, tuple[str, str]]) -> list[str]:

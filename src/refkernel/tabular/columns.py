@@ -56,8 +56,7 @@ class ColumnProfile:
         """Describe numbers; NaN is missing."""
         ordered = np.sort(values[~np.isnan(values)])
         quantiles = tuple(np.quantile(ordered, QUANTILES).tolist()) if ordered.size else ()
-        missing = values.size - ordered.size
-        return cls(name, NUMBER, False, values.size, missing, quantiles, *knots_of(ordered, most))
+        return cls(name, NUMBER, False, values.size, values.size - ordered.size, quantiles, *knots_of(ordered, most))
 
     @property
     def is_boolean(self) -> bool:
@@ -116,8 +115,7 @@ class ColumnProfile:
 
 def knots_of(ordered: np.ndarray, most: int = MOST_KNOTS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(knots, below, at_most) of ascending numbers. Few different numbers are all knots."""
-    knots = np.unique(ordered)
-    if knots.size > most:
+    if (knots := np.unique(ordered)).size > most:
         knots = np.unique(ordered[np.linspace(0, ordered.size - 1, most).round().astype(int)])
     return knots, np.searchsorted(ordered, knots, "left"), np.searchsorted(ordered, knots, "right")
 

@@ -42,6 +42,11 @@ READING: dict[str, Any] = {
 """Reading options of ``refkernel fit`` that ``score`` reuses. Encoding, delimiter and decimal mark are recognised in each file."""
 
 
+def _of_final(name: str, what: str) -> Any:
+    """A property of the estimator that decides; a detector may lack it."""
+    return property(lambda self: getattr(self._final, name), doc=what)
+
+
 class TableDetector(CalibratedMixin, BaseEstimator):
     """A detector for tables of numbers, text, truth values, dates and missing cells: a TableEncoder and a detector in one.
 
@@ -154,9 +159,7 @@ class TableDetector(CalibratedMixin, BaseEstimator):
         """
         frame = check_names(X)
         left_out = [*self.drop, *(name for name in (self.time_column, self.group_column) if name)]
-        there = set(frame.columns)
-        absent = [name for name in (*left_out, *self.categorical) if name not in there]
-        if absent:
+        if absent := [name for name in (*left_out, *self.categorical) if name not in frame.columns]:
             raise ValueError(f"X has no column {absent[0]!r}, which drop, categorical, time_column or group_column names.")
         names = [name for name in frame.columns if name not in set(left_out)]
         if not names:
@@ -252,10 +255,15 @@ class TableDetector(CalibratedMixin, BaseEstimator):
         """Encoder and detector, as a pipeline names them."""
         return [("columns", self.encoder_), ("model", self.detector_)]
 
-    @property
-    def offset_(self) -> float:  # type: ignore[override]
-        """The lowest score of rows that are accepted."""
-        return self._final.offset_
+    offset_: float = _of_final("offset_", "The lowest score of rows that are accepted.")
+    false_alarm_rate_: float = _of_final("false_alarm_rate_", "The expected rate on new normal rows, of a detector that promises one.")
+    false_alarm_interval_: tuple[float, float] = _of_final(
+        "false_alarm_interval_", "The interval that holds the rate of this very threshold with probability 0.9."
+    )
+    calibration_: np.ndarray = _of_final(
+        "calibration_", "Scores of left-out training rows, of a detector that has them: p-values compare with these."
+    )
+    calibration_indices_: np.ndarray = _of_final("calibration_indices_", "The row of X that each of these scores belongs to.")
 
     @property
     def columns_(self) -> list[ColumnProfile]:
@@ -295,26 +303,6 @@ class TableDetector(CalibratedMixin, BaseEstimator):
 
     def _wish(self) -> tuple[float, float | None]:
         return self._final._wish()
-
-    @property
-    def false_alarm_rate_(self) -> float:
-        """The expected rate on new normal rows, of a detector that promises one."""
-        return self._final.false_alarm_rate_
-
-    @property
-    def false_alarm_interval_(self) -> tuple[float, float]:
-        """The interval that holds the rate of this very threshold with probability 0.9."""
-        return self._final.false_alarm_interval_
-
-    @property
-    def calibration_(self) -> np.ndarray:  # type: ignore[override]
-        """Scores of left-out training rows, of a detector that has them: p-values compare with these."""
-        return self._final.calibration_
-
-    @property
-    def calibration_indices_(self) -> np.ndarray:
-        """The row of X that each of these scores belongs to."""
-        return self._final.calibration_indices_
 
     def explain(self, X: Any, **options: Any) -> Explanation:
         """Explain the scores of rows: what each column adds.

@@ -85,8 +85,7 @@ def _named(saved: SavedModel, features: Sequence[str]) -> tuple[list[str], Plane
 def _principal(saved: SavedModel, X: pd.DataFrame, typical: dict[str, Any]) -> tuple[list[str], Plane | None]:
     """Two principal components of the columns of numbers that vary, in training and here, in units of their standard deviations."""
     varying = [column.name for column in saved.columns if column.kind == NUMBER and not column.is_constant]
-    columns = [name for name in varying if X[name].nunique() > 1]
-    if len(columns) == 2:
+    if len(columns := [name for name in varying if X[name].nunique() > 1]) == 2:
         return _named(saved, columns)
     center = np.array([typical[name] for name in columns], dtype=np.float64)
     V = X[columns].to_numpy(dtype=np.float64)

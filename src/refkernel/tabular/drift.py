@@ -83,14 +83,6 @@ class NumbersCount(ColumnCount):
         values = np.concatenate(self._tested) if self._tested else np.empty(0)
         return np.sort(values[~np.isnan(values)])
 
-    def shares(self, edges: np.ndarray) -> np.ndarray:
-        """The shares of the new values at or below some edges."""
-        return np.searchsorted(self.tested, edges, "right") / max(self.tested.size, 1)
-
-    def median(self) -> float:
-        """The median of the new values; NaN where there is none."""
-        return float(np.median(self.tested)) if self.tested.size else float("nan")
-
     def test(self) -> tuple[float, float]:
         """(D, p) of Kolmogorov and Smirnov's test at the knots: between them it sees nothing, and ties make D small: never too eager."""
         old, new, n, m = self.column, self.tested, self.column.present, self.tested.size

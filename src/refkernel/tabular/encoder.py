@@ -51,9 +51,8 @@ class Rows:
 
     def and_(self, other: "Rows") -> "Rows":
         cells = [np.concatenate(pair) for pair in zip(self.cells, other.cells, strict=True)]
-        encoded, missing, violations = (
-            np.concatenate([getattr(self, name), getattr(other, name)]) for name in ("encoded", "missing", "violations")
-        )
+        pairs = zip((self.encoded, self.missing, self.violations), (other.encoded, other.missing, other.violations), strict=True)
+        encoded, missing, violations = map(np.concatenate, pairs)
         groups = None if self.groups is None else np.concatenate([self.groups, other.groups])
         return Rows(self.names, cells, encoded, missing, violations, groups)
 
@@ -163,8 +162,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 stacklevel=2,
             )
         if self.standardise and not any(part.units for part in self.parts_):
-            constant = f"All {self.n_features_in_} columns are constant over the {len(normal)} normal rows"
-            raise ValueError(f"{constant}: nothing is left to scale.")
+            raise ValueError(
+                f"All {self.n_features_in_} columns are constant over the {len(normal)} normal rows: nothing is left to scale."
+            )
         farther = FARTHER * float(np.sqrt(len(normal))) * (1 + sum(len(part.units) for part in self.parts_))
         self.jump_ = max(FAR, farther) if self.standardise else farther
         self.most_missing_ = int(sum((v != v).sum(axis=1) for v in values).max())
@@ -285,8 +285,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         named = [(places, self.feature_names_in_[places]) for places in self.places_]
         if isinstance(X, list):
             return [_finite(np.column_stack([X[j] for j in places]), names) for places, names in named]
-        frame = as_frame(X)
-        if frame is None:
+        if (frame := as_frame(X)) is None:
             some = ", ".join(self._names(range(min(self.n_features_in_, 3))))
             raise TypeError(f"The model takes {self.n_features_in_} columns by name ({some}, …): pass a data frame.")
         there = set(frame.columns)

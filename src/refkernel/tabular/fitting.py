@@ -72,8 +72,7 @@ def fit_file(
     if own := [name for name in frame.columns if name in added]:
         notes.append(f"Columns that refkernel score adds to a table are left out: {named(own, 20)}. Rename those that are yours.")
         left_out |= set(own)
-    targets = int((y != OUTLIER).sum())
-    if targets < 2:
+    if (targets := int((y != OUTLIER).sum())) < 2:
         raise TableError(f"{table.path} has {counted(targets, 'target')}; a model needs at least 2, and 30 or more to mean something.")
     progress(f"fit: reading the columns of {counted(len(y), 'row')}")
     chosen = frame.loc[kept].drop(columns=list(left_out)).reset_index(drop=True)
@@ -83,7 +82,8 @@ def fit_file(
     progress(f"fit: learning what is normal in {counted(len(X), 'row')} of {counted(len(profiles), 'column')}")
     how: dict[str, Any] = {"groups": texts(frame.loc[kept, model.group_column])} if model.group_column else {}
     if model.time_column:
-        how["time"] = times_of(learn(frame.loc[kept, time_column], table.marks, (), [])[1], model.time_column)
+        (when,), moments = learn(frame.loc[kept, time_column], table.marks, (), [])
+        how["time"] = times_of(moments, model.time_column)
     kinds = np.array([profile.kind for profile in profiles])  # a list of thousands would fill the model file
     if isinstance(model.detector, OneClassGridSearch) and isinstance(model.detector.cv, int):
         fewest = min(int(kind.sum()) for kind in (y == OUTLIER, y != OUTLIER) if kind.any())
@@ -107,11 +107,9 @@ def fit_file(
     if options.header is not False:  # the model's columns and their units will tell the header and the row under it
         model.reading_ |= {"header": None, "skip_lines": None, "units_row": options.units_row and None}
     about: dict[str, str | None] = {"target_column": labels.target_column, "target": labels.target, "outlier": labels.outlier}
-    if time_column:
-        (column,), moments = learn(frame.loc[kept, time_column].reset_index(drop=True), table.marks, (), [])
-        if column.kind != CATEGORY:
-            ends = map(column.normal.written, moments.iloc[:, 0].agg(["min", "max"]))
-            about |= dict(zip(("first_time", "last_time"), ends, strict=True))
+    if model.time_column and when.kind != CATEGORY:
+        ends = map(when.normal.written, moments.iloc[:, 0].agg(["min", "max"]))
+        about |= dict(zip(("first_time", "last_time"), ends, strict=True))
     with table.path.open("rb") as file:
         about["file_sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
     model.card_ |= {"file": _printable(table.path.name), "rows": total, **about}
@@ -154,8 +152,7 @@ def _rows_with(values: pd.Series, value: str | None, flag: str, column: str) -> 
 
 
 def _check_columns(frame: Any, path: Path, flag: str, names: Sequence[str]) -> None:
-    absent = [name for name in names if name not in frame.columns]
-    if absent:
+    if absent := [name for name in names if name not in frame.columns]:
         raise TableError(f"{flag}: {path} has no column {named(absent)}. Its columns are {named(frame.columns, 50)}.")
 
 

@@ -39,8 +39,7 @@ def as_frame(X: Any) -> Any:
 
 def check_names(X: Any) -> Any:
     """The frame of pandas; an error unless X is a data frame whose columns have names of their own."""
-    frame = as_frame(X)
-    if frame is None:
+    if (frame := as_frame(X)) is None:
         raise TypeError(f"A table's columns are taken by name, and X is a {type(X).__name__}: pass a data frame.")
     names = list(frame.columns)
     if not all(isinstance(name, str) for name in names):
@@ -56,12 +55,10 @@ def kinds_of(X: Any, given: Any) -> np.ndarray:
     if given is not None and not isinstance(given, Mapping):
         return _checked(list(given), len(X.columns))
     given = given or {}
-    absent = [name for name in given if name not in X.columns]
-    if absent:
+    if absent := [name for name in given if name not in X.columns]:
         raise ValueError(f"kinds names columns that X does not have: {listed(absent)}.")
     kinds = [given[name] if name in given else _kind(X[name]) for name in X.columns]
-    refused = [f"{name} ({X[name].dtype})" for name, kind in zip(X.columns, kinds, strict=True) if kind is None]
-    if refused:
+    if refused := [f"{name} ({X[name].dtype})" for name, kind in zip(X.columns, kinds, strict=True) if kind is None]:
         raise TypeError(
             f"Columns that hold neither numbers, text, truth values nor dates, or several of them: {listed(refused)}. Convert them "
             "(durations by .dt.total_seconds(), mixed cells by .astype(str)), or drop them."
@@ -72,8 +69,7 @@ def kinds_of(X: Any, given: Any) -> np.ndarray:
 def _checked(kinds: list[Any], count: int) -> np.ndarray:
     if len(kinds) != count:
         raise ValueError(f"kinds names {len(kinds)} columns, and X has {count}.")
-    wrong = [kind for kind in kinds if kind not in KINDS]
-    if wrong:
+    if wrong := [kind for kind in kinds if kind not in KINDS]:
         raise ValueError(f"kinds holds {wrong[0]!r}; it must be one of {', '.join(KINDS)}.")
     return np.array(kinds)  # a list of thousands would fill a model file
 
@@ -115,8 +111,7 @@ def _texts(frame: Any, names: Sequence[str]) -> np.ndarray:
     """Categories as text, truth values as true and false; NaN where a cell is missing."""
     from pandas.api.types import infer_dtype
 
-    (name,) = names
-    column = frame[name]
+    column = frame[names[0]]
     cells = column.to_numpy(dtype=object, na_value=np.nan)
     if column.dtype.name not in ("str", "string") and infer_dtype(cells, skipna=True) not in ("string", "empty"):
         cells = np.array([_text(cell) for cell in cells], dtype=object)
@@ -134,16 +129,14 @@ def _dates(frame: Any, names: Sequence[str]) -> np.ndarray:
     import pandas as pd
     from pandas.api.types import infer_dtype, is_datetime64_any_dtype, is_numeric_dtype
 
-    (name,) = names
-    column = frame[name]
+    column = frame[names[0]]
     if is_numeric_dtype(column):
         return _numbers(column)[:, None]
     if not is_datetime64_any_dtype(column) and column.dtype.kind != "M" and KIND_OF_OBJECTS.get(infer_dtype(column, skipna=True)) != DATE:
-        raise ValueError(f"{name} holds dates: pass them as pandas.to_datetime makes them, or as seconds since 1970.")
-    dates = column
+        raise ValueError(f"{names[0]} holds dates: pass them as pandas.to_datetime makes them, or as seconds since 1970.")
     if not isinstance(column.dtype, np.dtype | pd.DatetimeTZDtype) or column.dtype.kind == "O":
-        dates = pd.to_datetime(pd.Series(column.to_numpy(dtype=object, na_value=None)), utc=True)
-    seconds = (dates if dates.dt.tz is None else dates.dt.tz_convert(None)).to_numpy().astype("datetime64[us]")
+        column = pd.to_datetime(pd.Series(column.to_numpy(dtype=object, na_value=None)), utc=True)
+    seconds = (column if column.dt.tz is None else column.dt.tz_convert(None)).to_numpy().astype("datetime64[us]")
     return np.where(np.isnat(seconds), np.nan, seconds.astype(np.int64) / 1e6)[:, None]
 
 

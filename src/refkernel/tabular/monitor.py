@@ -305,9 +305,7 @@ class Monitor(BaseEstimator):
         X = self.detector_.read(X) if self._is_table else X
         number = np.argsort(order)
         groups = X.groups if self._is_table and groups is None else groups
-        group = np.full(order.size, -1)
-        if groups is not None:
-            group = self.detector._group_numbers(groups, order.size)
+        group = np.full(order.size, -1) if groups is None else self.detector._group_numbers(groups, order.size)
         _, _, p_values, labels = judged = self.detector_._judged(X, draws[number, 0], groups)
         rows = np.column_stack([*judged, when, np.full(order.size, WAITING), first + number, group, *self._coded(X)])[order]
         cells = np.ascontiguousarray(rows[:, [TIME, *range(CELLS, rows.shape[1])]])
@@ -402,8 +400,7 @@ class Monitor(BaseEstimator):
             numbers = np.unique(given.astype(object).astype(np.float64))
         except ValueError as error:
             raise ValueError(f"anomalies are numbers of rows, as in update(…).rows or in the column watched_row: {error}.") from error
-        wrong = numbers[~np.isin(numbers, self.kept_[self.kept_[:, STATUS] == WAITING, ROW])]
-        if wrong.size:
+        if (wrong := numbers[~np.isin(numbers, self.kept_[self.kept_[:, STATUS] == WAITING, ROW])]).size:
             oldest = max(self.start_, self.rows_ - self.window_)
             older = f" Others that were not flagged left the window of {self.window_:,} rows: review sooner." * (oldest > self.start_)
             raise ValueError(f"Row {wrong[0]:g} does not wait for a review: rows {oldest} to {self.rows_ - 1} do.{older}")
@@ -463,8 +460,7 @@ class Monitor(BaseEstimator):
 
 def load_state(path: Path, detector: Any = None) -> Monitor:
     """The monitor whose state is in a file; it must belong to the detector, if one is given."""
-    monitor = load(path)
-    if not isinstance(monitor, Monitor):
+    if not isinstance(monitor := load(path), Monitor):
         raise ModelFileError(f"{path} holds a {type(monitor).__name__}, and not the state of a monitor. Name another file.")
     if detector is not None and fingerprint(detector) not in (monitor.fingerprint_, fingerprint(monitor.detector_)):
         other = f"{path} watches another model than this one, or the same one at another rate"
@@ -485,8 +481,7 @@ def _seconds(time: Any) -> tuple[np.ndarray, bool]:
     """Times as numbers (dates: seconds since 1970), and whether they are dates."""
     import pandas as pd
 
-    values = np.asarray(time)
-    if values.dtype.kind in "iuf":
+    if (values := np.asarray(time)).dtype.kind in "iuf":
         return values.astype(np.float64), False
     values = values.astype("datetime64[us]" if values.dtype.kind == "M" else object)  # finer ones are whole numbers as objects
     return READERS[DATE]({"time": pd.Series(values.astype(object)).infer_objects()}, ["time"])[:, 0], True

@@ -62,8 +62,7 @@ class SavedModel:
         """A table whose header is the line with the model's columns, read by the options of training where none are given."""
         kept = {name: value for name, value in getattr(self.model, "reading_", {}).items() if value is not None and value != []}
         kept = {name: value for name, value in kept.items() if getattr(options, name) in (None, ())}
-        wanted = {column.name: column.unit_above for column in self.columns}
-        table = open_table(data, replace(options, **kept, wanted=wanted))
+        table = open_table(data, replace(options, **kept, wanted={column.name: column.unit_above for column in self.columns}))
         if kept:
             told = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in kept.items())
             table.notes.append(f"Read as fit was told to: {told}. The options of this command replace those of fit.")
@@ -97,8 +96,7 @@ class PlainColumns:
             return X
         cells = X if isinstance(X, list) else [X[name].to_numpy(dtype=np.float64) for name in self.feature_names_in_]
         encoded = np.column_stack(cells)
-        wrong = self.feature_names_in_[~np.isfinite(encoded).all(axis=0)]
-        if wrong.size:
+        if (wrong := self.feature_names_in_[~np.isfinite(encoded).all(axis=0)]).size:
             raise TableError(f"Missing or infinite values in {named(wrong)}, and this model takes neither. Fit it with refkernel fit.")
         nothing = np.zeros(encoded.shape, dtype=bool)
         return Rows(self.feature_names_in_.tolist(), cells, encoded, nothing, nothing)
@@ -216,14 +214,12 @@ def check_names(table: Table, saved: SavedModel, added: Sequence[str] = ()) -> l
     """The columns that the model does not use; an error for those that are missing or would be there twice."""
     wanted = [str(name) for name in (*saved.model.feature_names_in_, saved.model.group_column) if name is not None]
     there, used = set(table.names), set(wanted)
-    absent = [name for name in wanted if name not in there]
-    if absent:
+    if absent := [name for name in wanted if name not in there]:
         raise TableError(
             f"{table.path} lacks {len(absent):,} of the {len(wanted):,} columns of {saved.path.name}: {named(absent, 20)}. "
             f"It has {named(table.names, 20)}. Names must match; their order is free."
         )
-    twice = [name for name in added if name in there]
-    if twice:
+    if twice := [name for name in added if name in there]:
         what = f"{table.path} has a column {named(twice)} already, which would be added"
         raise TableError(f"{what}. Rename it, or pass --prefix, such as rk_.")
     units = {column.name: unit for column in saved.columns if (unit := column.unit_above or column.unit)}

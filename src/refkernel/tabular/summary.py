@@ -170,7 +170,6 @@ class Watch:
             return None
         flagged, kinds = self.flagged, self.kinds
         normal, others = kinds == 1, kinds == OUTLIER
-        both = normal.any() and others.any()
         return {
             "column": self.labels.column,
             "target": self.labels.target,
@@ -179,7 +178,7 @@ class Watch:
             "rows_without_label": int((kinds == 0).sum()),
             **measured_rate("false_alarm", flagged[normal]),
             **measured_rate("caught", flagged[others]),
-            "auroc": float(roc_auc_score(normal[kinds != 0], self.scores[kinds != 0])) if both else None,
+            "auroc": float(roc_auc_score(normal[kinds != 0], self.scores[kinds != 0])) if normal.any() and others.any() else None,
         }
 
     def as_dict(self, table: str) -> dict[str, Any]:
@@ -205,8 +204,7 @@ class Watch:
 
     def worst_as_dicts(self) -> list[dict[str, Any]]:
         """The worst rows, and why they are unusual."""
-        kept = self.worst_rows
-        if kept is None:
+        if (kept := self.worst_rows) is None:
             return []
         known = None if self.labels is None else kept.cells[self.labels.column]
         numbers = {c.name: v for c, v in zip(self.saved.columns, kept.X.cells, strict=True) if c.kind == NUMBER}

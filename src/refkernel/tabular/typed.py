@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -11,13 +11,12 @@ from pandas.api.types import is_bool_dtype
 
 from .._core.text import counted, named, option
 from ..exceptions import TableError
-from .columns import CATEGORY, DATE, NUMBER, ColumnProfile
+from .columns import BOOLEANS, CATEGORY, DATE, NUMBER, ColumnProfile
 from .readers.values import (
     FAILED,
     MOSTLY,
     NAMES_OF_MARKS,
     Marks,
-    are_booleans,
     are_days_in_digits,
     categories,
     check_mark,
@@ -36,6 +35,7 @@ MOST_CATEGORIES = 1_000  # more categories than this name the rows rather than d
 MOST_REFUSED = 20  # columns that cannot be used and are listed; an error for each of 10,000 would hide the first
 TYPED = "typed"  # the format of dates that are not text: their type says what they are
 T = TypeVar("T")
+Learnt: TypeAlias = tuple[ColumnProfile, np.ndarray]  # what a column is, and its values as the model takes them
 
 
 def learn(frame: pd.DataFrame, marks: Marks, categorical: tuple[str, ...], notes: list[str]) -> tuple[list[ColumnProfile], pd.DataFrame]:
@@ -76,9 +76,7 @@ def _parsed(frame: pd.DataFrame, names: list[str], parse: Callable[[pd.Series], 
     return found
 
 
-def learn_column(
-    column: pd.Series, marks: Marks, categorical: bool, notes: list[str], failed: Counter[str]
-) -> tuple[ColumnProfile, np.ndarray]:
+def learn_column(column: pd.Series, marks: Marks, categorical: bool, notes: list[str], failed: Counter[str]) -> Learnt:
     """What a column is, and its values; ``failed`` counts texts that stand for failed measurements."""
     name = str(column.name)
     if not categorical:
@@ -88,24 +86,21 @@ def learn_column(
             return found
     _check_type(column)
     cells = texts(column, marks.missing)
-    if are_booleans(cells):
+    levels = {cell for cell in cells if cell == cell}
+    if levels and {level.lower() for level in levels} <= BOOLEANS:
         cells = categories(column, marks.missing, lower=True)
         return ColumnProfile(name, CATEGORY, levels=("false", "true")), cells
-    levels = sorted({cell for cell in cells if cell == cell})
     if len(levels) > MOST_CATEGORIES:
         raise TableError(
             f"Column {name} holds {len(levels):,} different texts; at most {MOST_CATEGORIES:,} categories can be used. "
             f"If it names the rows, leave it out: {option('--drop', [name])}."
         )
-    return ColumnProfile(name, CATEGORY, levels=tuple(levels)), cells
+    return ColumnProfile(name, CATEGORY, levels=tuple(sorted(levels))), cells
 
 
-def _learn_date(
-    column: pd.Series, name: str, marks: Marks, notes: list[str], failed: Counter[str]
-) -> tuple[ColumnProfile, np.ndarray] | None:
+def _learn_date(column: pd.Series, name: str, marks: Marks, notes: list[str], failed: Counter[str]) -> Learnt | None:
     """A column of dates or times, by its type or by its texts."""
-    seconds = typed_seconds(column)
-    if seconds is not None:
+    if (seconds := typed_seconds(column)) is not None:
         return ColumnProfile(name, DATE, date_format=TYPED), seconds
     if not is_text(column):
         return None
@@ -125,9 +120,7 @@ def _learn_date(
     return ColumnProfile(name, DATE, date_format=form), seconds
 
 
-def _learn_number(
-    column: pd.Series, name: str, marks: Marks, notes: list[str], failed: Counter[str]
-) -> tuple[ColumnProfile, np.ndarray] | None:
+def _learn_number(column: pd.Series, name: str, marks: Marks, notes: list[str], failed: Counter[str]) -> Learnt | None:
     """A column of numbers, in the ways people write them; None where most cells are words."""
     if is_bool_dtype(column) or not is_plain(column):
         return None
@@ -140,8 +133,7 @@ def _learn_number(
         check_mark(column, found.wrong, marks)
         raise _unlike(column, found.wrong, texts(column, marks.missing), "be numeric")
     check_units(name, found)
-    if np.isinf(found.values).any():
-        infinite = int(np.isinf(found.values).sum())
+    if infinite := int(np.isinf(found.values).sum()):
         raise TableError(f"Infinite values in {name} ({infinite:,}). Replace them by finite numbers, or leave the cells empty (missing).")
     if found.unclear.any():
         check_thousands(column, found, marks)
@@ -173,8 +165,7 @@ def _read(column: pd.Series, feature: ColumnProfile, marks: Marks, first_row: in
 
 def _read_date(column: pd.Series, feature: ColumnProfile, marks: Marks, first_row: int) -> np.ndarray:
     """Seconds since 1970, from a column that has a date's type, or from texts in the format of training (ISO where it was typed)."""
-    seconds = typed_seconds(column)
-    if seconds is not None:
+    if (seconds := typed_seconds(column)) is not None:
         return seconds
     cells = texts(column, marks.missing | FAILED)
     form = "ISO8601" if feature.date_format in (TYPED, None) else feature.date_format

@@ -61,8 +61,7 @@ def windows(frame: Any, length: int, step: int | None = None, *, time: str | Non
     """
     import pandas as pd
 
-    table = as_frame(frame)
-    if table is None:
+    if (table := as_frame(frame)) is None:
         X = np.asarray(frame)
         table = pd.DataFrame(X.reshape(len(X), -1), columns=[f"x{j}" for j in range(X[:1].size)])
     for name, value, least in (("length", length, 4), ("step", 1 if step is None else step, 1)):
@@ -74,8 +73,7 @@ def windows(frame: Any, length: int, step: int | None = None, *, time: str | Non
     if not pd.Index(when).is_monotonic_increasing:
         raise ValueError("The rows are not in the order of time: sort them first, frame.sort_values(…).")
     table = table.drop(columns=[] if time is None else [time])
-    texts = [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name])]
-    if texts:
+    if texts := [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name])]:
         raise TypeError(f"Windows are described by numbers, and these columns hold none: {listed(texts)}. Drop them, or encode them first.")
     moments, starts = np.asarray(when), np.arange(0, len(table) - length + 1, step or length // 2)
     if starts.size:
@@ -87,8 +85,7 @@ def windows(frame: Any, length: int, step: int | None = None, *, time: str | Non
         cut = sliding_window_view(X, length, axis=0)
         per = max(1, AT_ONCE // (length * max(1, X.shape[1])))
         features = np.concatenate([_features(cut[starts[i : i + per]]) for i in range(0, starts.size, per)])
-    of_column = ("mean", "min", "max", "slope", *BANDS)
-    columns = [f"{name} {feature}" for name in names for feature in of_column]
+    columns = [f"{name} {feature}" for name in names for feature in ("mean", "min", "max", "slope", *BANDS)]
     if len(names) <= MOST_CORRELATED:
         columns += [f"{a} ~ {b} correlation" for a, b in combinations(names, 2)]
     index = pd.IntervalIndex.from_arrays(moments[starts], moments[starts + length - 1], closed="both")

@@ -47,6 +47,7 @@ SOLVERS = ("article", "exact")
 KERNELS = tuple(RBF(scale=scale) for scale in SCALES)
 TIE_DECIMALS = 12  # validation scores that agree to this many decimals differ by rounding only
 Fold: TypeAlias = tuple[np.ndarray, np.ndarray]  # rows to train on, and rows to test on
+Cell: TypeAlias = tuple[str, str, str]  # classifier, route and variant
 KEYS = ("classifier", "route", "variant", "task", "split", "repeat")
 COLUMNS = (*KEYS, "gmean", "tpr", "tnr", "scale", "parameter", "rank", "seed", "seconds")
 GMEAN = as_scoring("gmean")
@@ -90,17 +91,16 @@ class Settings:
             raise ValueError(f"splits-count={self.splits_count}: there are {N_SPLITS} splits, choose 1 to {N_SPLITS}.")
         if self.repeats < 1:
             raise ValueError(f"repeats={self.repeats}: at least 1 is needed.")
-        return Settings(**{**asdict(self), "tasks": tuple(task for task in known if task in tasks)})
+        return replace(self, tasks=tuple(task for task in known if task in tasks))
 
     def units(self) -> list["Unit"]:
         """All units, in the order of the rows."""
-        runs = itertools.product(self.tasks, range(self.splits_count), range(self.repeats))
-        return [Unit(*run, self.seed) for run in runs]
+        return [Unit(*run, self.seed) for run in itertools.product(self.tasks, range(self.splits_count), range(self.repeats))]
 
-    def cells(self) -> list[tuple[str, str, str]]:
-        """(classifier, route, variant) of every row of a unit, in order."""
-        variants = [variant for variant in VARIANTS if variant in self.variants]
-        return [(c, r, v) for c in ARTICLE_CLASSIFIERS if c in self.classifiers for r in ROUTES if r in self.routes for v in variants]
+    def cells(self) -> list[Cell]:
+        """The cell of every row of a unit, in order."""
+        cells, given = itertools.product(ARTICLE_CLASSIFIERS, ROUTES, VARIANTS), (self.classifiers, self.routes, self.variants)
+        return [cell for cell in cells if all(name in names for name, names in zip(cell, given, strict=True))]
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,7 @@ class Unit:
     @property
     def seeds(self) -> np.ndarray:
         """Seeds of the folds' permutation, of the references of each fold, and of the references of the final fit."""
-        key = [self.run_seed, *self.task.encode(), self.split, self.repeat]
-        return np.random.SeedSequence(key).generate_state(FOLDS + 2)
+        return np.random.SeedSequence([self.run_seed, *self.task.encode(), self.split, self.repeat]).generate_state(FOLDS + 2)
 
     def folds(self, n: int) -> list[Fold]:
         """(train, test) rows of a random FOLDS-fold split of n rows, each in the order of the data."""
@@ -146,7 +145,7 @@ def formulations(route: str, solver: str) -> dict[str, Formulation]:
     return {"svdd": svdd, "ocsvm": Formulation("ocsvm", VALUES, **libsvm)}
 
 
-def source(classifier: str, route: str, variant: str) -> tuple[str, str, str]:
+def source(classifier: str, route: str, variant: str) -> Cell:
     """The cell whose computation serves this one: NPT is case 1, and a one-class SVM is the same in both routes."""
     variant = "case1" if (route, variant) == ("mapping", "base") else variant
     return classifier, "kernel" if classifier == "ocsvm" else route, variant
@@ -176,7 +175,7 @@ def run_unit(unit: Unit, settings: Settings, data_dir: StrPath | None = None) ->
         data = load_task(unit.task, unit.split, splits=settings.splits, data_dir=data_dir)
         cells = settings.cells()
         needed, folds = {source(*cell) for cell in cells}, unit.folds(len(data.y_train))
-        found: dict[tuple[str, str, str], dict[str, Any]] = {}
+        found: dict[Cell, dict[str, Any]] = {}
         for variant in dict.fromkeys(variant for _, _, variant in needed):
             pairs = sorted((c, r) for c, r, v in needed if v == variant)
             found |= _run_variant(unit.seeds, folds, settings.solver, data, variant, pairs, clock)
@@ -192,8 +191,8 @@ def run_unit(unit: Unit, settings: Settings, data_dir: StrPath | None = None) ->
 
 def _run_variant(
     seeds: np.ndarray, folds: list[Fold], solver: str, data: Split, variant: str, pairs: list[tuple[str, str]], clock: Clock
-) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """{(classifier, route, variant): result} for the (classifier, route) pairs, all on the same folds and references."""
+) -> dict[Cell, dict[str, Any]]:
+    """The result of each cell of a variant for the (classifier, route) pairs, all on the same folds and references."""
     work = {pair: formulations(pair[1], solver)[pair[0]] for pair in pairs}
     scores = np.zeros((FOLDS, len(SCALES), len(pairs), len(VALUES)))
     for fold, (train, test) in enumerate(folds):

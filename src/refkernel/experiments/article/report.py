@@ -60,8 +60,7 @@ def answer(counts: Counts, statements: list[Finding]) -> list[str]:
         cells = f"{counts.within} of the article’s {counts.cells} cells ({share:.0f} %) are met within their printed ±"
         said.append(f"{cells}; the {counts.columns} column averages differ by {counts.mean_difference:.2f} points on average.")
     found = Counter(item.verdict for item in statements if item.evidence)
-    parts = [f"{found[verdict]} {words[found[verdict] > 1]}" for verdict, words in WORDS.items() if found[verdict]]
-    if parts:
+    if parts := [f"{found[verdict]} {words[found[verdict] > 1]}" for verdict, words in WORDS.items() if found[verdict]]:
         listed = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
         said.append(f"Of {found.total()} statements of the article that this run can test, {listed}.")
     return said

@@ -105,8 +105,7 @@ def _finding(statement: Statement, means: pd.DataFrame) -> Finding:
     verdicts = {item.verdict for item in evidence}
     if FAILS in verdicts:
         return Finding(statement, FAILS, evidence)
-    complete = len(evidence) == len(statement.pairs)
-    return Finding(statement, HOLDS if complete and verdicts == {HOLDS} else OPEN, evidence)
+    return Finding(statement, HOLDS if verdicts == {HOLDS} and len(evidence) == len(statement.pairs) else OPEN, evidence)
 
 
 def _tested(kind: str, d: np.ndarray) -> tuple[float, str]:

@@ -22,8 +22,8 @@ ARTICLE_TASKS = tuple(task.name for task in list_tasks("authors"))
 BLOCKS = {"M = N": ("base", "case1", "case2"), "M = ⌊N/2⌋": ("case3", "case4"), "M = N + T": ("case5", "case6", "case7")}
 """Variants with the same number of references: the article prints the best of each block in bold."""
 AVERAGE = "Average"
-CELL = ["classifier", "route", "variant", "task"]
 COLUMN = ["classifier", "route", "variant"]
+CELL = [*COLUMN, "task"]
 MEASURES = ["gmean", "std", "rank"]
 PLACES = {name: f"{place:02}" for place, name in enumerate((*ARTICLE_CLASSIFIERS, *ROUTES, *VARIANTS, *ARTICLE_TASKS))}
 """The article's order; what it does not have comes last, by name."""
@@ -48,8 +48,7 @@ def printed() -> pd.DataFrame:
 def summarise(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean and deviation of Gmean (percent), mean rank and number of runs of every cell, in the article's order."""
     cells = rows.assign(gmean=100.0 * rows["gmean"]).groupby(CELL)
-    summary = cells.agg(gmean=("gmean", "mean"), std=("gmean", "std"), rank=("rank", "mean"), runs=("gmean", "size")).reset_index()
-    return _in_order(summary)
+    return _in_order(cells.agg(gmean=("gmean", "mean"), std=("gmean", "std"), rank=("rank", "mean"), runs=("gmean", "size")).reset_index())
 
 
 def compare(summary: pd.DataFrame) -> pd.DataFrame:
@@ -160,5 +159,4 @@ def _place(name: str) -> str:
 
 
 def _in_order(table: pd.DataFrame) -> pd.DataFrame:
-    keys = [name for name in CELL if name in table]
-    return table.sort_values(keys, key=lambda names: names.map(_place)).reset_index(drop=True)
+    return table.sort_values([name for name in CELL if name in table], key=lambda names: names.map(_place), ignore_index=True)

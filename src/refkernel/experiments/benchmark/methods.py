@@ -130,8 +130,7 @@ METHODS = {
 
 def chosen(keys: tuple[str, ...] = ()) -> tuple[list[Method], list[str]]:
     """The methods with these keys (one that cannot run is an error), or all that can run here, and notes on the others."""
-    unknown = [key for key in keys if key not in METHODS]
-    if unknown:
+    if unknown := [key for key in keys if key not in METHODS]:
         raise ValueError(f"Unknown method {unknown[0]!r}: choose from {', '.join(METHODS)}.")
     methods = [METHODS[key] for key in dict.fromkeys(keys or METHODS)]
     missing = [] if importlib.util.find_spec("pyod") else [method for method in methods if method.package == "pyod"]

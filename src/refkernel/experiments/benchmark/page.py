@@ -98,8 +98,7 @@ def margins_by_size(rows: pd.DataFrame, method: str | None) -> list[tuple[str, i
     found = []
     for name, (words, edges) in SIZES.items():
         for low, high in itertools.pairwise((0, *edges, np.inf)):
-            part = margin[(facts[name] > low) & (facts[name] <= high)]
-            if len(part):
+            if len(part := margin[(facts[name] > low) & (facts[name] <= high)]):
                 limit = f"more than {low:,}" if high == np.inf else f"{low + 1:,} to {high:,}"
                 found.append((f"{limit} {words}", len(part), int((part > 0).sum()), part.mean(), part.sem()))
     return found
@@ -115,7 +114,7 @@ def promises(rows: pd.DataFrame) -> pd.DataFrame:
         slack = 200 * np.sqrt(p * (1 - p) * (1 / tables["n_train"] + 1 / (tables["n_test"] - tables["outliers"])))
         found.append((name, wish, rejected.mean(), missed.mean(), int((missed <= slack).sum()), len(tables), rejected[missed.idxmax()]))
     names = ["method", "wish", "mean", "missed", "near", "tables", "worst"]
-    return pd.DataFrame(found, columns=names).sort_values("missed", kind="stable").reset_index(drop=True)
+    return pd.DataFrame(found, columns=names).sort_values("missed", kind="stable", ignore_index=True)
 
 
 def failures(rows: pd.DataFrame) -> list[tuple[str, str, int]]:

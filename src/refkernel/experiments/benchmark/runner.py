@@ -68,12 +68,11 @@ def run(settings: Settings, out: StrPath, *, data_dir: StrPath | None = None, **
     by_name = {source.name: source for source in sources}
     if len(by_name) < len(sources):
         raise ValueError("Two tables have the same name: rename one of the files.")
-    facts = asdict(settings)
-    facts |= {"tables": {source.name: source.digest for source in sources}, "methods": [method.key for method in compared]}
+    chosen = {"tables": {source.name: source.digest for source in sources}, "methods": [method.key for method in compared]}
     compute = functools.partial(run_unit, settings=settings, sources=by_name)
     peers = {"pyod": version("pyod")} if any(method.package == "pyod" for method in compared) else {}
     about = {"notes": notes, "peers": peers, "fixed": sum(source.fixed for source in sources)}
-    return run_units(compute, units, 1, COLUMNS, facts, out, facts=about, **how)
+    return run_units(compute, units, 1, COLUMNS, asdict(settings) | chosen, out, facts=about, **how)
 
 
 def run_unit(unit: Unit, settings: Settings, sources: Mapping[str, Source]) -> tuple[list[dict[str, Any]], dict[str, float]]:

@@ -70,8 +70,7 @@ def split_rows(is_outlier: np.ndarray, seed: int, max_train: int, max_test: int)
     random = np.random.RandomState(seed)  # its stream is frozen, while a Generator's may change with NumPy's version
     normals, outliers = random.permutation(np.flatnonzero(~is_outlier)), random.permutation(np.flatnonzero(is_outlier))
     half = len(normals) // 2
-    test = np.concatenate([normals[half:][:max_test], outliers[:max_test]])
-    return normals[:half][:max_train], random.permutation(test)
+    return normals[:half][:max_train], random.permutation(np.concatenate([normals[half:][:max_test], outliers[:max_test]]))
 
 
 def _drawn(random: np.random.RandomState, rows: np.ndarray, most: int | None) -> np.ndarray:
@@ -106,8 +105,7 @@ def find_tables(data_dir: StrPath | None = None, embedded: bool = False, labels:
 def chosen(sources: list[Source], names: tuple[str, ...]) -> list[Source]:
     """The sources with these names, ignoring case; all if no name is given."""
     known = {source.name.lower(): source for source in sources}
-    unknown = [name for name in names if name.lower() not in known]
-    if unknown:
+    if unknown := [name for name in names if name.lower() not in known]:
         raise ValueError(f"Unknown table {unknown[0]!r}: choose from {', '.join(source.name for source in sources)}.")
     return [known[name.lower()] for name in dict.fromkeys(names)] if names else sources
 
@@ -155,8 +153,7 @@ def _check(path: StrPath, names: tuple[str, ...], rows: list[np.ndarray], y: np.
     if y.shape != (len(rows[-1]),) or rows[0].shape[1] != rows[-1].shape[1]:
         shapes = ", ".join(f"{name} of shape {part.shape}" for name, part in zip(names, [*rows, y], strict=True))
         raise DataError(f"{path} holds {shapes}: each row needs one label, and all rows the same columns.")
-    others = sorted(set(np.unique(y).tolist()) - {0, 1})
-    if others:
+    if others := sorted(set(np.unique(y).tolist()) - {0, 1}):
         raise DataError(f"{path} holds the label {others[0]!r} in {names[-1]}: 1 marks an outlier, 0 a normal row.")
     normals, outliers = int((y == 0).sum()), int((y == 1).sum())
     train = normals // 2 if len(rows) == 1 else len(rows[0])
@@ -169,8 +166,7 @@ def _check(path: StrPath, names: tuple[str, ...], rows: list[np.ndarray], y: np.
 
 def _paths(data_dir: StrPath | None, labels: str) -> list[Path]:
     if data_dir is not None:
-        found = sorted(path for path in Path(data_dir).glob("*") if path.suffix in FILES)
-        if not found:
+        if not (found := sorted(path for path in Path(data_dir).glob("*") if path.suffix in FILES)):
             raise DataError(f"{data_dir} holds no {' or '.join(FILES)} file: name a folder of tables, or none to download ADBench's.")
         label = (labels or "y").partition("=")[0]
         others = [path for path in found if path.suffix == ".csv" and label not in open_table(path, ReadOptions()).names]
@@ -180,9 +176,7 @@ def _paths(data_dir: StrPath | None, labels: str) -> list[Path]:
             found = [path for path in found if path not in others]
         return found
     folder = os.environ.get("REFKERNEL_DATA")
-    return sorted((Path(folder) / ADBENCH.folder).glob("*.npz") if folder else []) or [
-        ADBENCH.cached_path(name) for name in ADBENCH.digests
-    ]
+    return sorted((Path(folder) / ADBENCH.folder).glob("*.npz") if folder else []) or list(map(ADBENCH.cached_path, ADBENCH.digests))
 
 
 def _of_file(path: Path, labels: str) -> Source:
@@ -198,9 +192,7 @@ def _of_file(path: Path, labels: str) -> Source:
 def _embedded() -> list[Source]:
     from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
-    tables: dict[str, tuple[Callable[[], Any], Any]] = {
-        task.name: (functools.partial(embedded_data, task.dataset), task.target) for task in list_tasks()
-    }
+    tables: dict[str, Any] = {task.name: (functools.partial(embedded_data, task.dataset), task.target) for task in list_tasks()}
     tables["Cancer"] = functools.partial(load_breast_cancer, return_X_y=True), 1  # benign
     tables |= {f"Wine{k + 1}": (functools.partial(load_wine, return_X_y=True), k) for k in range(3)}
     tables |= {f"Digit{k}": (functools.partial(load_digits, return_X_y=True), k) for k in DIGITS}

@@ -58,8 +58,7 @@ def kernel_methods() -> list[Method]:
     for name in STRATEGIES:
         known = ALL if name in WITH_OUTLIERS else "0"
         found += [Method("svdd", name, known), Method("ocsvm", name, known), Method("svddneg", name, ALL)]
-        if name != "base":
-            found.append(Method("esvdd", name, known))
+        found += [Method("esvdd", name, known)] if name != "base" else []
     return found + [Method(*pair, str(count)) for count in COUNTS for pair in CURVES]
 
 
@@ -89,11 +88,8 @@ def _seeded(make: type) -> Decide:
 
 
 def _local_outlier_factor(targets: np.ndarray, known: np.ndarray, X_test: np.ndarray, seed: int) -> np.ndarray:
-    found = []
-    for neighbours in NEIGHBOURS:
-        model = LocalOutlierFactor(min(neighbours, len(targets) - 1), novelty=True).fit(targets)
-        found.append(_with_thresholds(model, targets, X_test, scores=model.negative_outlier_factor_))
-    return np.concatenate(found)
+    models = [LocalOutlierFactor(min(neighbours, len(targets) - 1), novelty=True).fit(targets) for neighbours in NEIGHBOURS]
+    return np.concatenate([_with_thresholds(model, targets, X_test, model.negative_outlier_factor_) for model in models])
 
 
 def _with_thresholds(model: Any, targets: np.ndarray, X_test: np.ndarray, scores: np.ndarray | None = None) -> np.ndarray:

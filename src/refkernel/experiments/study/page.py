@@ -33,8 +33,7 @@ def read_rows(folder: StrPath) -> pd.DataFrame:
 def _chosen(rows: pd.DataFrame) -> pd.DataFrame:
     """For each run and grid the row of the best validation score among methods whose training sees no outlier."""
     free = rows[(rows["negatives"] == "0") & (rows["references"].isin(list(WITHOUT_OUTLIERS)))]
-    best = free.loc[free.groupby(["grid", "task", "split", "repeat"])["validation"].idxmax()]
-    return best.assign(classifier=CHOSEN, references="-")
+    return free.loc[free.groupby(["grid", "task", "split", "repeat"])["validation"].idxmax()].assign(classifier=CHOSEN, references="-")
 
 
 def task_means(rows: pd.DataFrame) -> pd.DataFrame:
@@ -56,8 +55,7 @@ def against(means: pd.DataFrame, classifier: str, references: str, grid: str) ->
 
 def averages(means: pd.DataFrame) -> pd.DataFrame:
     """Average over tasks of every method, best first."""
-    table = means.mean().rename("gmean").reset_index()
-    return table.sort_values("gmean", ascending=False, kind="stable").reset_index(drop=True)
+    return means.mean().rename("gmean").reset_index().sort_values("gmean", ascending=False, kind="stable", ignore_index=True)
 
 
 def ranks(means: pd.DataFrame, grid: str) -> pd.Series | None:
@@ -121,8 +119,7 @@ def _of_grid(grid: str, found: list[Comparison]) -> str:
 def _tests(means: pd.DataFrame) -> Iterator[tuple[str, float, float, str]]:
     for (classifier, references), printed in ARTICLE.items():
         for grid in GRIDS:
-            own = (classifier, references, "0", grid)
-            if own in means:
+            if (own := (classifier, references, "0", grid)) in means:
                 table = comparison_table(against(means, classifier, references, grid)[:MOST_TESTED], lambda key: method_name(*key))
                 yield f"{method_name(classifier, references)}, {grid} grid", means[own].mean(), printed, table
 

@@ -28,9 +28,8 @@ SETTINGS = ("splits", "tasks", "splits_count", "repeats", "seed")  # what decide
 KEYS = ("classifier", "references", "negatives", "grid", "task", "split", "repeat")
 TOL = 1e-6
 REGULARIZATION = 1e-3  # defaults of the estimators
-GRID_CANDIDATES = {
-    grid: np.arange(len(FINE_SCALES) * len(FINE_VALUES)).reshape(len(FINE_SCALES), -1)[slices].ravel() for grid, slices in GRIDS.items()
-}
+CANDIDATES = np.arange(len(FINE_SCALES) * len(FINE_VALUES)).reshape(len(FINE_SCALES), -1)
+GRID_CANDIDATES = {grid: CANDIDATES[slices].ravel() for grid, slices in GRIDS.items()}
 """The numbers of each grid's candidates among those of the fine one, scale by scale."""
 COLUMNS = (*KEYS, "gmean", "tpr", "tnr", "validation", "scale", "parameter", "seed", "seconds")
 
@@ -65,14 +64,12 @@ def run_unit(unit: Unit, settings: Settings, data_dir: StrPath | None = None) ->
         data = load_task(unit.task, unit.split, splits=settings.splits, data_dir=data_dir)
         parts, clock = _parts(unit, data), Clock()
         rows = [*_kernel_rows(parts, clock), *_baseline_rows(parts, clock)]
-    facts = {**unit.key, "seed": int(unit.seeds[0])}
-    return [{**row, **facts} for row in rows], clock.stages
+    return [{**row, **unit.key, "seed": int(unit.seeds[0])} for row in rows], clock.stages
 
 
 def _parts(unit: Unit, data: Split) -> list[Part]:
     """The folds, and last the whole training set with the test set."""
-    folds = unit.folds(len(data.y_train))
-    cuts = [(data.X_train[a], data.y_train[a], data.X_train[b], data.y_train[b]) for a, b in folds]
+    cuts = [(data.X_train[a], data.y_train[a], data.X_train[b], data.y_train[b]) for a, b in unit.folds(len(data.y_train))]
     cuts.append((data.X_train, data.y_train, data.X_test, data.y_test))
     return [
         Part(X[y == 1], np.random.RandomState(seed).permutation(X[y == -1]), X_test, y_test == 1, int(seed))
@@ -132,8 +129,7 @@ def _decisions(part: Part, references: str, count: str, classifiers: set[str], c
     spaces = [samples.whole(kernel) for kernel in FINE_KERNELS]
     K_ZZ = np.stack([K for K, _ in spaces])
     found: dict[str, np.ndarray] = {}
-    plain = [c for c in ("svdd", "ocsvm") if c in classifiers]
-    if plain:
+    if plain := [c for c in ("svdd", "ocsvm") if c in classifiers]:
         found |= dict(zip(plain, _paths(K_ZZ, n, n + q, plain), strict=True))
         clock.lap("solving")
     if "svddneg" in classifiers:  # n targets attract, the next q samples repel

@@ -154,8 +154,7 @@ def check_unpacked(path: Path, size: int) -> None:
 
 def limit(variable: str, default: int) -> int:
     """A limit that an environment variable may change."""
-    text = os.environ.get(variable, str(default))
-    if not text.isdecimal():
+    if not (text := os.environ.get(variable, str(default))).isdecimal():
         raise TableError(f"The environment variable {variable} is {text!r}, and must be a whole number.")
     return int(text)
 
@@ -165,5 +164,4 @@ def arrow_frame(columns: Sequence[Any], names: Sequence[str]) -> pd.DataFrame:
 
     In pyarrow 17 to 21, the memory that ``Table.to_pandas`` needs grows with the square of the number of columns: over 20 GB for 60,000.
     """
-    held = {name: pd.arrays.ArrowExtensionArray(column) for name, column in zip(names, columns, strict=True)}
-    return pd.DataFrame(held, copy=False)
+    return pd.DataFrame({name: pd.arrays.ArrowExtensionArray(column) for name, column in zip(names, columns, strict=True)}, copy=False)

@@ -140,13 +140,11 @@ class CsvTable(Table):
 
     def _sample(self) -> str:
         """The first lines of a file."""
-        found, size = list[str](), 0
+        text = ""
         for line in self._lines():
-            found.append(line)
-            size += len(line)
-            if size >= SAMPLE_BYTES:
+            text += line
+            if len(text) >= SAMPLE_BYTES:
                 break
-        text = "".join(found)
         if not text.strip():
             raise TableError(f"{self.path} holds nothing but white space. A table needs a header and rows.")
         if "\n" not in text and "\r" in text:
@@ -210,8 +208,7 @@ def _first_rows(sample: str, delimiter: str) -> tuple[list[tuple[int, list[str]]
     reader = csv.reader(StringIO(sample), delimiter=delimiter)
     try:
         for row in reader:
-            if row:
-                rows.append((reader.line_num, row))  # noqa: PERF401 - those before an error count
-    except csv.Error as error:  # reported with its line when the rows are read
+            rows += [(reader.line_num, row)] if row else []
+    except csv.Error as error:  # the rows before it count; it is reported with its line when they are read
         return rows, str(error)
     return rows, ""

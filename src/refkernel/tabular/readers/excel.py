@@ -64,8 +64,7 @@ class WorkbookTable(Table):
 
     def _choose(self, book: Any, wanted: str | None) -> tuple[str, int]:
         """The name of the sheet, and how many rows it states."""
-        sheets = [sheet.title for sheet in book.worksheets]
-        if not sheets:
+        if not (sheets := [sheet.title for sheet in book.worksheets]):
             raise TableError(f"{self.path} has no sheet of cells.")
         if wanted is not None and wanted not in sheets:
             raise TableError(f"--sheet {wanted!r} is not in {self.path}. Its sheets are {named(sheets, 20)}.")

@@ -34,24 +34,20 @@ class ParquetTable(Table):
         self.marks = marks_of(options, (), self.notes)
 
     def blocks(self) -> Iterator[pd.DataFrame]:
-        """The rows, in their order."""
         self._read = self._size = 0
         for batch in self._file.iter_batches(batch_size=BLOCK_ROWS):
             self._read += batch.num_rows
-            yield arrow_frame(self._checked(batch.columns, self.names), self.names)
+            yield arrow_frame(list(map(self._checked, batch.columns, self.names)), self.names)
 
-    def _checked(self, columns: Any, names: list[str]) -> list[Any]:
-        """Dictionaries as what they stand for; an error where texts are not UTF-8, which Arrow does not look at when it reads them."""
-        found = []
-        for column, name in zip(columns, names, strict=True):
-            try:
-                if pa.types.is_dictionary(column.type):
-                    if not pa.types.is_primitive(column.type.value_type):
-                        self._size += pc.sum(pc.binary_length(column.dictionary).take(column.indices)).as_py() or 0
-                        check_unpacked(self.path, self._size)
-                    column = column.dictionary_decode()
-                column.validate(full=True)
-                found.append(column)
-            except pa.ArrowInvalid as error:
-                raise TableError(f"{self.path}: column {name} is damaged: {error}. Write the file again.") from error
-        return found
+    def _checked(self, column: Any, name: str) -> Any:
+        """A dictionary as what it stands for; an error where texts are not UTF-8, which Arrow does not look at when it reads them."""
+        try:
+            if pa.types.is_dictionary(column.type):
+                if not pa.types.is_primitive(column.type.value_type):
+                    self._size += pc.sum(pc.binary_length(column.dictionary).take(column.indices)).as_py() or 0
+                    check_unpacked(self.path, self._size)
+                column = column.dictionary_decode()
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise TableError(f"{self.path}: column {name} is damaged: {error}. Write the file again.") from error
+        return column

@@ -13,7 +13,6 @@ from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_
 
 from ..._core.text import option
 from ...exceptions import TableError
-from ..columns import BOOLEANS
 
 MISSING = (
     *("", "na", "n/a", "#n/a", "<na>", "nan", "null", "nat", "?"),
@@ -104,8 +103,7 @@ def numbers(column: pd.Series, marks: Marks = Marks()) -> Numbers:  # noqa: B008
         parsed, cells = pd.to_numeric(text, errors="coerce").notna().to_numpy(), text.to_numpy()
         values, wrong = np.full(len(cells), np.nan), text.notna().to_numpy() & ~parsed
         values[parsed] = cells[parsed].astype(np.float64)
-    stated = [float(text) for text in marks.missing if is_number(text)]
-    if stated:
+    if stated := [float(text) for text in marks.missing if is_number(text)]:
         values = np.where(np.isin(values, stated), np.nan, values)
     found = Numbers(values, wrong, np.zeros_like(wrong), +Counter({"": int(np.isfinite(values).sum())}))
     if wrong.any():
@@ -242,12 +240,6 @@ def categories(column: pd.Series, missing: Set[str] = frozenset(), lower: bool =
     """The cells as text; True, TRUE and true are one text if ``lower``."""
     cells = texts(column, missing)
     return pd.Series(cells, dtype=object).map(str.lower, na_action="ignore").to_numpy(dtype=object) if lower else cells
-
-
-def are_booleans(cells: np.ndarray) -> bool:
-    """Whether the texts are true and false, in any case."""
-    found = {cell.lower() for cell in set(cells[cells == cells])}
-    return bool(found) and found <= BOOLEANS
 
 
 def is_text(column: pd.Series) -> bool:
