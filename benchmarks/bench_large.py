@@ -349,7 +349,7 @@ PARTS = {
     "dask": bench_dask,
     "files": bench_files,
     "tables": bench_tables,
-    "auto": lambda: bench_tables(("AutoDetector",), 20_000),
+    "auto": lambda: bench_tables(("AutoDetector",)),
     "plot": draw_growth,
     "huge": bench_huge,
 }
