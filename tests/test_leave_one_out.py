@@ -157,6 +157,15 @@ def test_of_many_targets_the_first_folds_are_enough(samples, monkeypatch):
     assert model.offset_ == pytest.approx(scores[43], abs=1e-6)  # the 44th: floor(0.1 (440 + 1))
 
 
+@pytest.mark.parametrize("targets", [2, 3, 4])
+def test_few_targets_among_many_outliers_are_left_out_too(targets):
+    """There are as many folds as targets; the outliers, which repel, make the problem large."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(targets, 3)), 3.0 * rng.normal(size=(1100, 3))])
+    y = np.repeat([1, -1], [targets, 1100])
+    assert np.isfinite(rk.SVDD(negatives="repel").fit(X, y).decision_function(X)).all()
+
+
 @pytest.mark.parametrize("make", [rk.SVDD, rk.OneClassSVM])
 def test_threshold_loo_of_many_targets_rejects_about_nu_of_new_ones(make):
     Z = np.random.default_rng(0).normal(size=(3200, 3))

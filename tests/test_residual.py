@@ -416,6 +416,17 @@ def test_references_are_local_where_they_can_be(parameters, is_local, samples):
             ReferenceResidual(references="local", **parameters).fit(X)
 
 
+@pytest.mark.parametrize("references", [None, "subset"])
+def test_a_fit_that_fails_leaves_the_model_before_it(references, samples):
+    """Bad rows are refused before anything is replaced."""
+    X = samples(60, 3, 0)
+    model = ReferenceResidual(references=references, random_state=0).fit(X)
+    expected = model.score_samples(X)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.full((60, 3), np.nan))
+    np.testing.assert_array_equal(model.score_samples(X), expected)
+
+
 @pytest.mark.parametrize("kernel", ["laplacian", "rbf"])
 def test_local_references_as_an_onnx_graph(kernel, samples):
     """Equal decisions; a map says that it has no graph."""

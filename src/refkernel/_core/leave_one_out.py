@@ -163,7 +163,8 @@ def _solve_on(
 def leave_folds_out(problem: DualProblem, rows: Source, b: np.ndarray, G: np.ndarray, **how: Any) -> LeftOut:
     """Solve the problem again without folds of its targets, from b and its gradient G; upper bounds grow so that nu stays."""
     targets = np.flatnonzero(problem.upper > 0.0)
-    folds = [np.sort(targets[part]) for part in np.array_split(np.random.default_rng(0).permutation(targets.size), FOLDS)]
+    count = min(FOLDS, targets.size)  # outliers that repel may be the many
+    folds = [np.sort(targets[part]) for part in np.array_split(np.random.default_rng(0).permutation(targets.size), count)]
     folds = folds[: -(-ENOUGH_LEFT_OUT // folds[-1].size)]
     rule = stopping_rule(rows.diag, **how)
     facts, Kb = np.empty((5, rows.n)), G - problem.p

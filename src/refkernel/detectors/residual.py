@@ -149,7 +149,6 @@ class ReferenceResidual(ThresholdMixin, NestedParams):
         """Fit; returns the scores of the rows ``held_out_`` by local references that are without them."""
         nu, part = check_nu(self.nu), self._local_part()
         check_floor(self.eigenvalue_floor)
-        self.local_, self.map_, self.rank_ = None, None, None
         if part is not None:
             return self._fit_local(part, X, y, sample_weight, nu)
         if is_source(X):
@@ -185,7 +184,8 @@ class ReferenceResidual(ThresholdMixin, NestedParams):
         _check_count(number)
         normal = np.asarray(rows.X_targets)
         training = Training(normal, None, (ViewParts(OneScale(), (part,)),), True, None, False)
-        self.local_, _, held = training.learn(np.arange(len(normal)), check_random_state(self.random_state))
+        model, _, held = training.learn(np.arange(len(normal)), check_random_state(self.random_state))
+        self.local_, self.map_, self.rank_ = model, None, None
         self.held_out_, scores = number[held.rows], -held.scores[0]
         self.offset_ = _quantile(scores, weight[held.rows], nu)
         return np.asarray(scores)
@@ -210,7 +210,7 @@ class ReferenceResidual(ThresholdMixin, NestedParams):
         is_default = self.references is None or (isinstance(self.references, str) and self.references == "subset")
         references = Subset(max(1, min(MOST_REFERENCES, training.targets.size // 2))) if is_default else self.references
         reference_map = ReferenceMap(self.kernel, references, self.center, self.eigenvalue_floor, self.random_state)
-        self.map_ = reference_map._fitted(training)
+        self.map_, self.local_ = reference_map._fitted(training), None
         self.rank_ = _components(self.rank, self.map_.eigenvalues_)
 
     @property
